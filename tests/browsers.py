@@ -114,6 +114,14 @@ class Person:
         else:
             target.check()
 
+    def choose(self, target: Locator, text: str) -> None:
+        """Choose one of the options of a list."""
+        if self.way.by_keyboard:
+            self._go_to(target)
+            self.page.keyboard.type(text)
+        else:
+            target.select_option(text)
+
     def sign_in(self, name: str, password: str) -> None:
         """Fill in the login page."""
         self.write(self.page.get_by_label("Name or e-mail address"), name)

@@ -18,6 +18,8 @@ credential.revoked:accounts.record_revocation
 credential.revoked:notifications.notify_credential_revoked
 credentials.reported:oauth.expire_reported
 job.ended:notifications.notify_job_ended
+organization.join-request-declined:notifications.notify_join_request_declined
+organization.join-requested:notifications.notify_join_requested
 organization.member-added:notifications.notify_member_added
 organization.member-added:notifications.watch_organization
 organization.member-removed:notifications.review_former_member

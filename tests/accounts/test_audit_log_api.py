@@ -94,7 +94,10 @@ async def test_lines_can_be_found_by_action_and_actor(
     assert await read(client, ada, "action=member.add") == ["member.add", "member.add"]
     assert await read(client, ada, "actor=bOB") == ["member.role"]
     assert await read(client, ada, "action=member.add&actor=bob") == []
-    assert await read(client, ada, "action=member") == []
+    assert await read(client, ada, "action=member") == ["member.role", "member.add", "member.add"]
+    assert await read(client, ada, "action=memb") == []
+    assert await read(client, ada, "search=BO&action=member.add") == ["member.add"]
+    assert await read(client, ada, "search=b%25b") == []
 
 
 @pytest.mark.usefixtures("engines")

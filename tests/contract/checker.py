@@ -152,7 +152,13 @@ class Contract:
         return resolved
 
 
-_FOR_PEOPLE = ("text/html", "application/atom+xml", "text/event-stream")
+_FOR_PEOPLE = (
+    "text/html",
+    "application/atom+xml",
+    "text/event-stream",
+    "text/csv",
+    "application/x-ndjson",
+)
 # What a page offers as a file: the log of a job.
 _PAGE_DOWNLOADS = re.compile(r"/jobs/[^/]+/[0-9a-f]{24}/log")
 

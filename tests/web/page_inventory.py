@@ -207,6 +207,22 @@ PAGES = (
     _page("sign-ins", "/admin/activity?kind=sign-ins", who="root"),
     _page("switches", "/admin/switches", who="root"),
     _page("administration, not for you", "/admin", status=403),
+    # An organization.
+    _page("new organization", "/organizations/new"),
+    _page("profile of an organization", "/organizations/analytical/settings/profile"),
+    _page("members of an organization", "/organizations/analytical/settings/members"),
+    _page("resource groups", "/organizations/analytical/settings/resource-groups"),
+    _page("resource group", "/organizations/analytical/settings/resource-groups/{group}"),
+    _page("service accounts", "/organizations/analytical/settings/service-accounts"),
+    _page("service account", "/organizations/analytical/settings/service-accounts/{account}"),
+    _page("tokens of an organization", "/organizations/analytical/settings/tokens"),
+    _page("applications of an organization", "/organizations/analytical/settings/oauth"),
+    _page("audit log", "/organizations/analytical/settings/audit-log"),
+    _page("audit log, nothing found", "/organizations/analytical/settings/audit-log?actor=nobody"),
+    _page("SCIM", "/organizations/analytical/settings/scim"),
+    _page("usage of an organization", "/organizations/analytical/settings/usage"),
+    _page("request to join", "/organizations/analytical/join", who="grace"),
+    _page("no service accounts", "/organizations/loom-works/settings/service-accounts"),
     # What went wrong.
     _page("nothing here", "/ada/nothing", status=404),
     _page("not for you", "/ada/engine-7b/settings", who="charles", status=403),
@@ -232,6 +248,8 @@ class SeededHub:
 def seeded_hub(place: Place) -> Iterator[SeededHub]:
     with serving(place, variables={"HUBLET_OUTGOING_ALLOW": "127.0.0.1/32"}) as server:
         clients = {name: _person(server, place, name) for name in ("ada", "charles", "root")}
+    with serving(place) as server:
+        clients = {name: _person(server, place, name) for name in ("ada", "charles", "grace")}
         _organization(server)
         values = {
             **_repositories(clients["ada"], clients["charles"]),
@@ -242,6 +260,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             "job": _job(place, clients["ada"]),
             **_webhooks(clients["ada"]),
             **_inbox(clients["ada"]),
+            **_organization_settings(server, clients["ada"]),
         }
         _break_folders(place, values["broken"])
         _administration(server, place)
@@ -704,3 +723,51 @@ def _inbox(ada: httpx2.Client) -> dict[str, str]:
 
 def _is_message(item: Any) -> bool:
     return item["type"] == "post" and item["post"]["authorName"] == "hublet"
+
+
+def _organization_settings(server: Server, ada: httpx2.Client) -> dict[str, str]:
+    """Fill the settings of analytical; return the ids of a resource group and a service account."""
+    with server.client(server.token) as administrator:
+        plan = {"plan": "enterprise-plus"}
+        path = "/api/admin/organizations/analytical/plan"
+        _answer(administrator.put(path, json=plan))
+    root = "/api/organizations/analytical"
+    _answer(ada.post("/api/organizations", json={"name": "loom-works"}))
+    group = _answer(
+        ada.post(f"{root}/resource-groups", json={"name": "research", "description": "What is new"})
+    )["id"]
+    _answer(
+        ada.put(f"{root}/resource-groups/{group}/members/charles", json={"role": "contributor"})
+    )
+    _create(ada, "weaver", organization="analytical", resourceGroupId=group)
+    _create(ada, "store", "bucket", organization="analytical")
+    _answer(ada.put("/api/buckets/analytical/store/files/numbers.bin", content=bytes(40_000)))
+    account = _answer(ada.post(f"{root}/service-accounts", json={"name": "ci", "role": "write"}))[
+        "id"
+    ]
+    tokens = f"{root}/service-accounts/{account}/tokens"
+    _answer(ada.post(tokens, json={"name": "runner", "role": "write"}))
+    app = {
+        "name": "Reader",
+        "redirectUris": [_CALLBACK],
+        "scopes": ["openid"],
+        "organization": "analytical",
+    }
+    _answer(ada.post("/api/settings/oauth-apps", json=app))
+    schemas = "urn:ietf:params:scim:schemas:core:2.0"
+    scim = f"{root}/scim-provisioning/v2"
+    user = _answer(
+        ada.post(f"{scim}/Users", json={"schemas": [f"{schemas}:User"], "userName": "luigi"})
+    )
+    _answer(
+        ada.post(
+            f"{scim}/Groups",
+            json={
+                "schemas": [f"{schemas}:Group"],
+                "displayName": "analytical:write",
+                "members": [{"value": user["id"]}],
+            },
+        )
+    )
+    _answer(ada.post(f"{root}/invitations", json={"role": "read"}))
+    return {"group": group, "account": account}

@@ -81,7 +81,9 @@ FIELDS = {
     "status": "close",
     "title": "Forged",
     "to": "ada/forged",
+    "role": "admin",
     "type": "model",
+    "user": "charles",
     "visibility": "private",
 }
 
@@ -123,6 +125,12 @@ class Place:
             "{job_id}": self.job,
             "{schedule_id}": self.schedule,
             "{delivery_id}": "0" * 24,
+            # Everybody administers an organization, with one other member.
+            "{organization}": f"{self.person}-engines",
+            "{member}": "grace",
+            "{group_id}": "0" * 24,
+            "{invitation_id}": "0" * 24,
+            "{account_id}": "0" * 24,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -171,6 +179,11 @@ async def a_place(
     address = await a_pull_request(client, headers, PATH.replace("ada/engine", repo))
     details = (await client.get(address, headers=headers)).json()
     owner = repo.partition("/")[0]
+    engines = f"{owner}-engines"
+    await client.post("/api/organizations", headers=headers, json={"name": engines})
+    await client.put(
+        f"/api/organizations/{engines}/members/grace", headers=headers, json={"role": "read"}
+    )
     blog = await a_thread(client, headers, "blog")
     for kind in ("bucket", "container"):
         box = {"name": owner, "type": kind}
@@ -194,6 +207,7 @@ async def a_place(
 @pytest.fixture
 async def scene(client: httpx2.AsyncClient, database: Database, ada: Headers) -> Scene:
     charles = await sign_in(database, "charles")
+    await a_user(database, "grace")
     own = await a_place(client, ada, "ada/engine")
     public = await a_place(client, charles, "charles/public")
     private = await a_place(client, charles, "charles/private", private=True)
@@ -223,6 +237,9 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
         addresses += [f"/api/blog/{place.person}/{place.blog}{path}" for path in ("", "/comments")]
         addresses += [
             f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
+        ]
+        addresses += [
+            f"/api/organizations/{place.person}-engines/{path}" for path in ("overview", "members")
         ]
     addresses += [
         "/api/models?author=ada",

@@ -703,3 +703,68 @@ def expect_arrived(person: Person, *, count: int) -> None:
         )
     expect(rows).to_have_count(count)
     expect(page.locator("#webhook-head")).to_contain_text("Well")
+
+
+@pytest.fixture
+def team(owner: httpx2.Client, way: Way) -> str:
+    """An organization that the person of this way administers, and somebody who is new there."""
+    team = f"team-{way}"
+    body = {"name": team, "plan": "enterprise"}
+    owner.post("/api/admin/organizations", json=body).raise_for_status()
+    member = f"/api/admin/organizations/{team}/members/{name_of(way)}"
+    owner.put(member, json={"role": "admin"}).raise_for_status()
+    newcomer = {"name": f"luigi-{way}", "password": PASSWORD}
+    owner.post("/api/admin/users", json=newcomer).raise_for_status()
+    return team
+
+
+def test_new_in_the_team(person: Person, server: Server, team: str, way: Way) -> None:
+    page, newcomer = person.page, f"luigi-{way}"
+    settings = page.get_by_role("navigation", name=f"Settings of {team}")
+    page.goto(f"/organizations/{team}/settings/members")
+    person.sign_in(name_of(way), PASSWORD)
+    person.write(page.get_by_label("User name"), newcomer)
+    person.press(page.get_by_role("button", name="Add", exact=True))
+    expect(page.get_by_role("status")).to_contain_text(f"{newcomer} is a member.")
+    person.choose(page.get_by_label(f"Role of {newcomer}", exact=True), "write")
+    person.press(page.get_by_role("button", name=f"Save the role of {newcomer}"))
+    expect(page.get_by_role("status")).to_contain_text(f"The role of {newcomer} is saved.")
+    expect(page.get_by_label(f"Role of {newcomer}", exact=True)).to_have_value("write")
+    person.expect_fit()
+
+    person.press(settings.get_by_role("link", name="Resource groups"))
+    person.write(page.get_by_label("Name", exact=True), "research")
+    person.press(page.get_by_role("button", name="Create"))
+    person.press(page.get_by_role("link", name="research"))
+    person.write(page.get_by_label("User name"), newcomer)
+    person.choose(page.get_by_label("Role here"), "contributor")
+    person.press(page.get_by_role("button", name="Add", exact=True))
+    expect(page.get_by_label(f"Role of {newcomer}", exact=True)).to_have_value("contributor")
+    person.expect_fit()
+
+    person.press(settings.get_by_role("link", name="Service accounts"))
+    person.write(page.get_by_label("Name", exact=True), f"ci-{way}")
+    person.press(page.get_by_role("button", name="Create"))
+    person.press(page.get_by_role("link", name=f"Tokens of ci-{way}"))
+    person.write(page.get_by_label("Name", exact=True), "runner")
+    person.press(page.get_by_role("button", name="Make token"))
+    token = page.locator("#new-token").inner_text()
+    with server.client(token) as program:
+        assert program.get("/api/whoami-v2").json()["name"] == f"ci-{way}"
+    person.expect_fit()
+    person.press(settings.get_by_role("link", name="Service accounts"))
+    person.press(page.get_by_role("link", name=f"Tokens of ci-{way}"))
+    expect(page.get_by_text("runner", exact=True)).to_be_visible()
+    expect(page.locator("body")).not_to_contain_text(token)
+
+    person.press(settings.get_by_role("link", name="Audit log"))
+    log = page.locator("main")
+    expect(log).to_contain_text(f"gave {newcomer} the role write")
+    expect(log).to_contain_text(f"created the token runner of ci-{way}")
+    expect(log).to_contain_text("admin created the organization")
+    person.write(page.get_by_label("Person"), name_of(way))
+    person.press(page.get_by_role("button", name="Filter"))
+    expect(page).to_have_url(re.compile(f"actor={name_of(way)}"))
+    expect(log).to_contain_text(f"{name_of(way)} added {newcomer} with the role read")
+    expect(log).not_to_contain_text("admin created the organization")
+    person.expect_fit()

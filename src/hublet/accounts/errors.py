@@ -9,6 +9,7 @@ InvalidRequest  400
 ├── CannotFollowYourself
 ├── TooManyEmails
 ├── TooManySshKeys
+├── InvalidJoinRequest
 ├── TooManyInvitations
 └── NotAnImage
 NotAllowed  403
@@ -26,6 +27,7 @@ NotFound  404
 ├── AccountNotFound
 ├── ResourceGroupNotFound
 ├── NotInResourceGroup
+├── JoinRequestNotFound
 ├── InvitationNotFound
 └── ServiceAccountNotFound
 Conflict  409
@@ -85,6 +87,15 @@ class OrganizationNotFound(NotFound):
 class NotAMember(NotFound):
     def __init__(self, user: str, organization: str) -> None:
         super().__init__(f"{user} is not a member of {organization}.")
+
+
+class InvalidJoinRequest(InvalidRequest):
+    pass
+
+
+class JoinRequestNotFound(NotFound):
+    def __init__(self, user: str, organization: str) -> None:
+        super().__init__(f"{user} does not ask to join {organization}.")
 
 
 class RoleNeeded(NotAllowed):

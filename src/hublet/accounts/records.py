@@ -22,6 +22,11 @@ class OrganizationPlan(StrEnum):
     def has_service_accounts(self) -> bool:
         return self in {OrganizationPlan.enterprise, OrganizationPlan.enterprise_plus}
 
+    @property
+    def has_scim(self) -> bool:
+        # Interface 5.1: SCIM is an Enterprise Plus feature.
+        return self is OrganizationPlan.enterprise_plus
+
 
 class DefaultVisibility(StrEnum):
     """Visibility of an organization's new repositories, when their creator does not say."""
@@ -138,6 +143,16 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest:
+    """The request of a user to join an organization, which nobody has decided yet."""
+
+    id: str
+    user: User
+    message: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """Who made a change, as the audit log stores it: by name, which outlives a rename."""
 
@@ -196,8 +211,11 @@ class AuditEntry:
 class AuditFilter:
     """Filter of an audit log; an empty field matches every line."""
 
+    # One action, as in `member.add`, or all of one kind of object, as in `member`.
     action: str = ""
     actor: str = ""
+    # A part of the target's name or of the details.
+    search: str = ""
     # In microseconds: from this moment on, and before that one.
     since: int = -(2**62)
     until: int = 2**62

@@ -159,6 +159,26 @@ class MemberAdded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequested(Event):
+    """A user asked to join an organization; `message` is what they wrote, or empty."""
+
+    kind = "organization.join-requested"
+    organization_id: str
+    user_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequestDeclined(Event):
+    """An administrator declined a request to join; `reason` is what they wrote, or empty."""
+
+    kind = "organization.join-request-declined"
+    organization_id: str
+    user_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRoleChanged(Event):
     """A member's role in an organization changed."""
 

@@ -292,3 +292,13 @@ class Availability(Protocol):
     async def usage(self, runner: str, handle: str) -> Usage | None:
         """Return what an attempt uses now; None when nobody can tell."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailyJobUsage:
+    """The jobs of an owner that began on one day, which is counted from 1970."""
+
+    day: int
+    jobs: int
+    failed: int
+    running_seconds: float

@@ -13,6 +13,7 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.leases import WorkerClaims
 from hublet.jobs.records import (
+    DailyJobUsage,
     Initiator,
     InitiatorType,
     JobDetails,
@@ -318,6 +319,29 @@ async def list_claims(conn: Reader) -> list[WorkerClaims]:
         """
     )
     return [WorkerClaims(worker=name, count=count, lease_ends=ends) for name, count, ends in rows]
+
+
+async def list_daily_usage(conn: Reader, owner_id: str, *, since: int) -> list[DailyJobUsage]:
+    """Return how many jobs of an owner began on each day since a moment, and how long they ran."""
+    rows = await conn.fetch_all(
+        """
+        SELECT created_at / 86400000000 AS day, count(*) AS jobs,
+            CAST(sum(CASE WHEN stage = 'ERROR' THEN 1 ELSE 0 END) AS BIGINT) AS failed,
+            CAST(sum(running_micros) AS BIGINT) AS running
+        FROM jobs WHERE owner_id = $1 AND created_at >= $2
+        GROUP BY created_at / 86400000000 ORDER BY 1
+        """,
+        owner_id, since,
+    )  # fmt: skip
+    return [
+        DailyJobUsage(
+            day=row["day"],
+            jobs=row["jobs"],
+            failed=row["failed"],
+            running_seconds=row["running"] / 1e6,
+        )
+        for row in rows
+    ]
 
 
 async def find_owner(conn: Reader, owner_id: str) -> Owner | None:

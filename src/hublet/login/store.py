@@ -4,7 +4,7 @@ Of cookies and links only digests are stored.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from hublet.accounts.names import email_key, name_key
@@ -153,6 +153,27 @@ async def list_passkeys(conn: Reader, *, user_id: str) -> list[Passkey]:
         f"SELECT {_PASSKEY_COLUMNS} FROM passkeys WHERE user_id = $1 ORDER BY id", user_id
     )
     return [_passkey_record(row) for row in rows]
+
+
+async def list_with_passkey(conn: Reader, user_ids: Iterable[str]) -> set[str]:
+    """Return those of these users who have a passkey."""
+    rows = await conn.fetch_all(
+        "SELECT DISTINCT user_id FROM passkeys WHERE user_id IN each($1)",
+        json.dumps(list(user_ids)),
+    )
+    return {row["user_id"] for row in rows}
+
+
+async def last_visits_of(conn: Reader, user_ids: Iterable[str]) -> dict[str, datetime]:
+    """Return when each of these users last used a session that is still known."""
+    rows = await conn.fetch_all(
+        """
+        SELECT user_id, max(last_used_at) AS at FROM sessions WHERE user_id IN each($1)
+        GROUP BY user_id
+        """,
+        json.dumps(list(user_ids)),
+    )
+    return {row["user_id"]: from_micros(row["at"]) for row in rows}
 
 
 async def set_passkey_used(conn: Connection, passkey: Passkey, *, sign_count: int) -> bool:

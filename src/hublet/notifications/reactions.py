@@ -20,6 +20,8 @@ from hublet.events import (
     EmailAdded,
     EmailVerified,
     JobEnded,
+    JoinRequestDeclined,
+    JoinRequested,
     MemberAdded,
     MemberRemoved,
     MemberRoleChanged,
@@ -349,6 +351,25 @@ async def notify_member_added(conn: Connection, event: MemberAdded) -> None:
     by = None if event.actor_id is None else await _account_name(conn, event.actor_id)
     organization = await _account_name(conn, event.organization_id)
     text = texts.added_to_organization(organization=organization, role=event.role, by=by)
+    await notify(conn, [event.user_id], text, key=PreferenceKey.org_request)
+
+
+@reacts_to(JoinRequested)
+async def notify_join_requested(conn: Connection, event: JoinRequested) -> None:
+    text = texts.join_requested(
+        organization=await _account_name(conn, event.organization_id),
+        requester=await _account_name(conn, event.user_id),
+        message=event.message,
+        base_url=conn.hub.settings.base_url,
+    )
+    recipients = await store.list_responsible(conn, event.organization_id)
+    await notify(conn, recipients, text, key=PreferenceKey.org_request, not_again_within=_DAY)
+
+
+@reacts_to(JoinRequestDeclined)
+async def notify_join_request_declined(conn: Connection, event: JoinRequestDeclined) -> None:
+    organization = await _account_name(conn, event.organization_id)
+    text = texts.join_request_declined(organization=organization, reason=event.reason)
     await notify(conn, [event.user_id], text, key=PreferenceKey.org_request)
 
 

@@ -1,8 +1,8 @@
 """SQL of usage: the bytes that repositories hold, and the bytes at rest that they need."""
 
 from hublet.core.database import Reader
-from hublet.repos.records import RepoUsage, StorageUsage
-from hublet.repos.store import OWNER
+from hublet.repos.records import Repo, RepoUsage, StorageUsage
+from hublet.repos.store import COLUMNS, OWNER, record
 
 # Each different content of a repository, and each file of a bucket. For git repositories, which can
 # have very many, one index has all that is summed.
@@ -132,6 +132,46 @@ async def list_largest_owners(conn: Reader, *, limit: int) -> list[tuple[str, in
         limit,
     )
     return [(row["owner_name"], row["raw"], row["repositories"]) for row in rows]
+
+
+# The bytes that came on each day, of what is still held; a day is counted from 1970.
+_DAILY = """
+    SELECT day, CAST(sum(size) AS BIGINT) AS size FROM (
+        SELECT h.pushed_at / 86400000000 AS day, h.size
+        FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
+        WHERE r.owner_id = $1 AND r.type NOT IN ('bucket', 'container')
+        UNION ALL
+        SELECT f.uploaded_at / 86400000000 AS day, f.size
+        FROM repos r JOIN repo_files f ON f.repo_id = r.id
+        WHERE r.owner_id = $1 AND r.type IN ('bucket', 'container')
+    ) AS came GROUP BY day ORDER BY day
+"""
+
+
+async def list_daily_growth(conn: Reader, owner_id: str) -> list[tuple[int, int]]:
+    """Return on which days the content came that an owner has now, and how many raw bytes."""
+    return [(row["day"], row["size"]) for row in await conn.fetch_all(_DAILY, owner_id)]
+
+
+async def list_raw_by_repo(
+    conn: Reader, owner_id: str, *, group_id: str = ""
+) -> list[tuple[Repo, int]]:
+    """Return the repositories of an owner with the raw bytes that each holds, largest first.
+
+    With `group_id` only those in this resource group.
+    """
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS}, CASE WHEN r.type IN ('bucket', 'container') THEN r.size ELSE (
+            SELECT CAST(coalesce(sum(h.size), 0) AS BIGINT) FROM repo_blobs h WHERE h.repo_id = r.id
+        ) END AS raw
+        FROM repos r {OWNER} WHERE r.owner_id = $1 AND ($2 = '' OR r.resource_group_id = $2)
+        ORDER BY raw DESC, r.id
+        """,
+        owner_id,
+        group_id,
+    )
+    return [(record(row), row["raw"]) for row in rows]
 
 
 async def owner_name(conn: Reader, owner_id: str) -> str | None:

@@ -28,7 +28,7 @@ async def _open(
     """Interface 5.1: an owner, a token that may write to the organization, and the plan."""
     async with database.read() as conn:
         found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
-    if found.plan is not OrganizationPlan.enterprise_plus:
+    if not found.plan.has_scim:
         raise PlanNeeded("SCIM users and groups", OrganizationPlan.enterprise_plus, found.name)
     return Directory(organization=found, managed=managed, actor=actor_of(request, caller))
 

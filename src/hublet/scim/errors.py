@@ -1,14 +1,16 @@
 """Errors of SCIM, in the form of RFC 7644, 3.12.
 
 HubError
-└── ScimRefusal  with the status of each instance
+├── ScimRefusal  with the status of each instance
+└── Conflict  409
+    └── MemberProvisioned
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from hublet.accounts.errors import EmailTaken, InvalidEmail, InvalidName, NameTaken
-from hublet.core.errors import HubError
+from hublet.core.errors import Conflict, HubError
 
 ERROR_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Error"
 MEDIA_TYPE = "application/scim+json"
@@ -37,6 +39,15 @@ class ScimRefusal(HubError):
         super().__init__(message, headers=headers, extra=extra)
         # Elsewhere the status belongs to the class; here to the instance.
         self.__dict__["status"] = status
+
+
+class MemberProvisioned(Conflict):
+    """For people in a browser: requests of providers never meet it."""
+
+    def __init__(self, member: str, organization: str) -> None:
+        super().__init__(
+            f"An identity provider keeps {member} as a member of {organization}: change it there."
+        )
 
 
 def invalid_value(message: str) -> ScimRefusal:

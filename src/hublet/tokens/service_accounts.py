@@ -1,4 +1,4 @@
-"""Tokens of service accounts, managed by an administrator of their organization."""
+"""Tokens that administrators of an organization manage: of service accounts, and given for it."""
 
 from pydantic import MISSING
 
@@ -42,6 +42,26 @@ async def revoke(
     await service.revoke(conn, token_id=token.id, user_id=account.id, reason="organization")
     await audit.record(
         conn, organization.id, actor, "service-account-token.revoke", target=account.name,
+        details={"token_id": token.id, "name": token.name},
+    )  # fmt: skip
+
+
+async def revoke_given(
+    conn: Connection, actor: Actor, organization: Organization, token_id: str
+) -> None:
+    """Revoke a credential that was given for the organization; its owner is told so.
+
+    What an app holds ends with all that it got with the same consent: a new one would come at once.
+    """
+    found = await store.find_for_organization(conn, organization.id, token_id)
+    if found is None:
+        raise TokenNotFound(token_id)
+    token, user_name = found
+    await service.revoke(conn, token_id=token.id, user_id=token.user_id, reason="organization")
+    if token.access_id is not None:
+        await service.revoke_of_accesses(conn, [token.access_id])
+    await audit.record(
+        conn, organization.id, actor, "member-token.revoke", target=user_name,
         details={"token_id": token.id, "name": token.name},
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import cache
 
 from hublet.core.clock import from_micros, micros, to_micros
@@ -114,6 +115,52 @@ async def list_of(conn: Reader, *, user_id: str) -> list[TokenRecord]:
         user_id,
     )
     return [_record(row) for row in rows]
+
+
+# Credentials that work in organization $1 and that its administrators may end: those of its service
+# accounts, and those that a member gave for this organization or for few that it is one of.
+_FOR_ORGANIZATION = """
+    FROM memberships m JOIN users u ON u.id = m.user_id JOIN tokens t ON t.user_id = u.id
+    WHERE m.organization_id = $1 AND t.revoked_at IS NULL AND t.kind NOT IN ('refresh', 'secret')
+        AND (t.expires_at IS NULL OR t.expires_at > $2)
+        AND (u.organization_id = $1 OR t.organization_id = $1 OR t.grants LIKE '%' || $1 || '%')
+"""
+
+
+async def list_for_organization(
+    conn: Reader, organization_id: str, *, after: str = "", limit: int = 100
+) -> list[tuple[TokenRecord, str]]:
+    """Return the credentials that were given for an organization, each with its user's name."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_COLUMNS}, u.name AS user_name {_FOR_ORGANIZATION} AND t.id > $3
+        ORDER BY t.id LIMIT $4
+        """,
+        organization_id, micros(), after, limit,
+    )  # fmt: skip
+    return [(_record(row), row["user_name"]) for row in rows]
+
+
+async def find_for_organization(
+    conn: Reader, organization_id: str, token_id: str
+) -> tuple[TokenRecord, str] | None:
+    row = await conn.fetch_one(
+        f"SELECT {_COLUMNS}, u.name AS user_name {_FOR_ORGANIZATION} AND t.id = $3",
+        organization_id, micros(), token_id,
+    )  # fmt: skip
+    return (_record(row), row["user_name"]) if row else None
+
+
+async def last_uses_of(conn: Reader, user_ids: Iterable[str]) -> dict[str, datetime]:
+    """Return when each of these users last used any credential."""
+    rows = await conn.fetch_all(
+        """
+        SELECT t.user_id, max(t.last_used_at) AS at FROM tokens t
+        WHERE t.user_id IN each($1) AND t.last_used_at IS NOT NULL GROUP BY t.user_id
+        """,
+        json.dumps(list(user_ids)),
+    )
+    return {row["user_id"]: from_micros(row["at"]) for row in rows}
 
 
 async def revoke(conn: Connection, token_id: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from fastapi import Request, Response
 from pydantic import ValidationError
@@ -15,7 +16,7 @@ from hublet.core.errors import Conflict, HubError, InvalidRequest, NotAllowed
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.http.validation import describe_problems
 from hublet.core.hub import Hub, Switch
-from hublet.core.pages import Frame, Templates, enter_page, error_page, page_response
+from hublet.core.pages import Frame, Navigation, Templates, enter_page, error_page, page_response
 from hublet.core.paging import next_url
 from hublet.core.schema import Schema
 from hublet.login.auth import find_session
@@ -50,6 +51,46 @@ async def frame_for(
     if frame is None or visit.caller is None or conn is None:
         return frame
     return replace(frame, unread=await inbox.count_unread(conn, visit.caller.user_id))
+
+
+# The pages of an organization's settings, in the order of their navigation.
+_ORGANIZATION_PAGES = (
+    ("profile", "Profile"),
+    ("members", "Members"),
+    ("resource-groups", "Resource groups"),
+    ("service-accounts", "Service accounts"),
+    ("tokens", "Access tokens"),
+    ("webhooks", "Webhooks"),
+    ("oauth", "OAuth applications"),
+    ("audit-log", "Audit log"),
+    ("scim", "SCIM"),
+    ("usage", "Usage"),
+)
+
+
+def organization_settings_path(name: str, page: str) -> str:
+    return f"/organizations/{quote(name)}/settings/{page}"
+
+
+async def organization_frame(
+    visit: PageVisit, name: str, page: str, conn: Reader | None = None
+) -> Frame | None:
+    """Return the head of a page of an organization's settings, which has the others beside it.
+
+    `page` is the part of the address that names it, such as `members`.
+    """
+    frame = await frame_for(visit, conn)
+    if frame is None:
+        return None
+    pages = tuple(
+        (organization_settings_path(name, each), title) for each, title in _ORGANIZATION_PAGES
+    )
+    navigation = Navigation(
+        label=f"Settings of {name}",
+        pages=(*pages, (f"/jobs/{quote(name)}", "Jobs")),
+        current=organization_settings_path(name, page),
+    )
+    return replace(frame, navigation=navigation)
 
 
 async def render(

@@ -6,8 +6,10 @@ Pages with a fixed first word come first, then those of repositories, then those
 from hublet.core.http.error_responses import set_error_page
 from hublet.core.http.routers import Router
 from hublet.web import site_routes
-from hublet.web.account import client_routes, join_routes, profile_routes, token_routes
-from hublet.web.admin import account_routes, overview_routes, work_routes
+from hublet.web.account import client_routes, join_routes, token_routes
+from hublet.web.account import profile_routes as account_profile_routes
+from hublet.web.admin import account_routes as admin_account_routes
+from hublet.web.admin import overview_routes, work_routes
 from hublet.web.admin import site_routes as admin_site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
@@ -17,6 +19,9 @@ from hublet.web.inbox import settings_routes as notification_routes
 from hublet.web.jobs import form_routes as job_form_routes
 from hublet.web.jobs import job_routes, schedule_routes
 from hublet.web.jobs import list_routes as job_list_routes
+from hublet.web.organizations import account_routes as service_account_routes
+from hublet.web.organizations import audit_routes, group_routes, member_routes, usage_routes
+from hublet.web.organizations import profile_routes as organization_profile_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
@@ -29,19 +34,11 @@ set_error_page(render_error_page)
 ROUTERS: tuple[Router, ...] = (
     site_routes.router,
     site_routes.pages,
-    overview_routes.router,
-    account_routes.router,
-    work_routes.router,
-    admin_site_routes.router,
     home_routes.router,
     search_routes.router,
-    profile_routes.router,
-    token_routes.router,
-    client_routes.router,
-    join_routes.router,
-    owner_webhook_routes.router,
     creation_routes.router,
     list_routes.router,
+    *thread_routes.PUBLIC_ROUTERS,
     inbox_routes.router,
     notification_routes.router,
     # Before the page of one job, whose address has the same form.
@@ -49,7 +46,21 @@ ROUTERS: tuple[Router, ...] = (
     schedule_routes.router,
     job_list_routes.router,
     job_routes.router,
-    *thread_routes.PUBLIC_ROUTERS,
+    account_profile_routes.router,
+    token_routes.router,
+    client_routes.router,
+    join_routes.router,
+    owner_webhook_routes.router,
+    organization_profile_routes.router,
+    member_routes.router,
+    group_routes.router,
+    service_account_routes.router,
+    audit_routes.router,
+    usage_routes.router,
+    overview_routes.router,
+    admin_account_routes.router,
+    work_routes.router,
+    admin_site_routes.router,
     people_routes.lists_router,
     bucket_routes.router,
     repo_routes.router,

@@ -8,7 +8,7 @@ import msgspec
 
 from hublet.accounts.records import Actor, AuditEntry, AuditFilter
 from hublet.core.clock import from_micros, now, to_micros
-from hublet.core.database import Connection, Reader, Row
+from hublet.core.database import Connection, Reader, Row, like_pattern
 from hublet.core.ids import new_object_id
 
 _AUDIT_COLUMNS = "id, organization_id, actor_id, actor_name, action, target, details, address, at"
@@ -61,12 +61,15 @@ async def list_of(
     rows = await conn.fetch_all(
         f"""
         SELECT {_AUDIT_COLUMNS} FROM audit_log
-        WHERE organization_id = $1 AND id < $2 AND ($3 = '' OR action = $3)
+        WHERE organization_id = $1 AND id < $2
+          AND ($3 = '' OR action = $3 OR action LIKE $3 || '.%')
           AND ($4 = '' OR lower(actor_name) = $4) AND at >= $5 AND at < $6
+          AND ($8 = '' OR lower(target) LIKE $8 ESCAPE '~' OR lower(details) LIKE $8 ESCAPE '~')
         ORDER BY id DESC LIMIT $7
         """,
-        organization_id, before or "g", audit_filter.action,
-        audit_filter.actor.lower(), audit_filter.since, audit_filter.until, limit,
+        organization_id, before or "g", audit_filter.action, audit_filter.actor.lower(),
+        audit_filter.since, audit_filter.until, limit,
+        like_pattern(audit_filter.search.lower()) if audit_filter.search else "",
     )  # fmt: skip
     return [_audit_entry(row) for row in rows]
 

@@ -206,8 +206,13 @@ audit_router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"
 
 
 async def _audit_filter(
-    action: Annotated[str, Query(description="Exactly this action, as in `member.add`.")] = "",
+    action: Annotated[
+        str, Query(description="This action, as in `member.add`, or all of a kind, as in `member`.")
+    ] = "",
     actor: Annotated[str, Query(description="Done by the user of this name.")] = "",
+    search: Annotated[
+        str, Query(description="A part of the target's name or of the details, in any case.")
+    ] = "",
     since: Annotated[Moment | None, Query(description="From this moment on.")] = None,
     until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
 ) -> AuditFilter:
@@ -215,6 +220,7 @@ async def _audit_filter(
     return AuditFilter(
         action=action,
         actor=actor,
+        search=search,
         since=to_micros(since) if since else everything.since,
         until=to_micros(until) if until else everything.until,
     )

@@ -148,6 +148,7 @@ async def set_member(
     if before is Role.admin:
         await _check_other_administrator(conn, organization, except_for=user)
     await store.set_member(conn, organization.id, user_id=user.id, role=role)
+    await store.remove_join_request(conn, organization.id, user_id=user.id)
     action = "member.add" if before is None else "member.role"
     await audit.record(
         conn, organization.id, actor, action, target=user.name, details={"role": role}

@@ -11,6 +11,7 @@ from hublet.accounts.records import (
     DefaultVisibility,
     GroupMembership,
     Invitation,
+    JoinRequest,
     Member,
     Organization,
     OrganizationPlan,
@@ -26,7 +27,7 @@ from hublet.accounts.users.store import (
     user_record,
 )
 from hublet.core.clock import from_micros, micros, to_micros
-from hublet.core.database import Connection, Reader, Row
+from hublet.core.database import Connection, Reader, Row, like_pattern
 
 
 async def add(conn: Connection, organization: Organization) -> None:
@@ -142,16 +143,20 @@ async def count_members(conn: Reader, organization_id: str) -> int:
 
 
 async def list_members(
-    conn: Reader, organization_id: str, *, after: str = "", limit: int = 100
+    conn: Reader, organization_id: str, *, after: str = "", limit: int = 100, search: str = ""
 ) -> list[Member]:
-    """Return the members in the order of their ids, without disabled users."""
+    """Return the members in the order of their ids, without disabled users.
+
+    With `search` only those whose name or full name contains it, in any case.
+    """
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
         WHERE m.organization_id = $1 AND m.user_id > $2 AND u.disabled_at IS NULL
+          AND ($4 = '' OR lower(u.name) LIKE $4 ESCAPE '~' OR lower(u.fullname) LIKE $4 ESCAPE '~')
         ORDER BY m.user_id LIMIT $3
         """,
-        organization_id, after, limit,
+        organization_id, after, limit, like_pattern(search.lower()) if search else "",
     )  # fmt: skip
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
 
@@ -208,6 +213,55 @@ async def list_group_members(conn: Reader, group_id: str) -> list[Member]:
         group_id,
     )
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
+
+
+async def add_join_request(conn: Connection, organization_id: str, request: JoinRequest) -> bool:
+    """Add a request; False when the user has one already."""
+    return await conn.execute(
+        """
+        INSERT INTO join_requests (id, organization_id, user_id, message, created_at)
+        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+        """,
+        request.id, organization_id, request.user.id, request.message, to_micros(request.created_at),
+    ) == 1  # fmt: skip
+
+
+_JOIN_REQUESTS = f"""
+    SELECT {USER_COLUMNS}, j.id AS request_id, j.message, j.created_at AS requested_at
+    FROM join_requests j JOIN users u ON u.id = j.user_id
+    WHERE j.organization_id = $1 AND u.disabled_at IS NULL
+"""
+
+
+async def find_join_request(
+    conn: Reader, organization_id: str, *, user_id: str
+) -> JoinRequest | None:
+    row = await conn.fetch_one(f"{_JOIN_REQUESTS} AND j.user_id = $2", organization_id, user_id)
+    return _join_request(row) if row else None
+
+
+async def list_join_requests(
+    conn: Reader, organization_id: str, *, limit: int = 100
+) -> list[JoinRequest]:
+    """Return the requests, oldest first, without those of disabled users."""
+    rows = await conn.fetch_all(f"{_JOIN_REQUESTS} ORDER BY j.id LIMIT $2", organization_id, limit)
+    return [_join_request(row) for row in rows]
+
+
+async def remove_join_request(conn: Connection, organization_id: str, *, user_id: str) -> bool:
+    return await conn.execute(
+        "DELETE FROM join_requests WHERE organization_id = $1 AND user_id = $2",
+        organization_id, user_id,
+    ) == 1  # fmt: skip
+
+
+def _join_request(row: Row) -> JoinRequest:
+    return JoinRequest(
+        id=row["request_id"],
+        user=user_record(row),
+        message=row["message"],
+        created_at=from_micros(row["requested_at"]),
+    )
 
 
 _FROM_SERVICE_ACCOUNTS = """

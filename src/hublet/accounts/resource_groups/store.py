@@ -55,6 +55,23 @@ async def list_of(
     return [_group_record(row) for row in rows]
 
 
+async def list_with_counts(
+    conn: Reader, organization_id: str, *, limit: int
+) -> list[tuple[ResourceGroupRecord, int, int]]:
+    """Return groups by name, with how many members and how many repositories each has."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_GROUP_COLUMNS},
+            (SELECT count(*) FROM resource_group_members m JOIN users u ON u.id = m.user_id
+                WHERE m.resource_group_id = g.id AND u.disabled_at IS NULL) AS members,
+            (SELECT count(*) FROM repos r WHERE r.resource_group_id = g.id) AS repos
+        FROM resource_groups g WHERE g.organization_id = $1 ORDER BY g.name_key LIMIT $2
+        """,
+        organization_id, limit,
+    )  # fmt: skip
+    return [(_group_record(row), row["members"], row["repos"]) for row in rows]
+
+
 async def update(conn: Connection, group: ResourceGroupRecord) -> None:
     """Raises UniqueViolation when the organization has another group of this name."""
     await conn.execute(

@@ -27,12 +27,11 @@ from hublet.community.threads.store import (
     THREAD_COLUMNS,
     VERSION_COLUMNS,
     comment_record,
-    like_pattern,
     thread_record,
     version_of,
 )
 from hublet.core.clock import from_micros
-from hublet.core.database import Connection, Reader, Row
+from hublet.core.database import Connection, Reader, Row, like_pattern
 
 _FROM_MATCHING = """
     FROM threads t

@@ -5,9 +5,9 @@ from typing import Any
 
 from hublet.accounts.names import name_key
 from hublet.community.papers.records import DailyPapersQuery, PaperRecord, PaperSort
-from hublet.community.threads.store import THREAD_COLUMNS, like_pattern, thread_record
+from hublet.community.threads.store import THREAD_COLUMNS, thread_record
 from hublet.core.clock import from_micros, micros, to_micros
-from hublet.core.database import Connection, Reader, Row
+from hublet.core.database import Connection, Reader, Row, like_pattern
 
 _PAPER_COLUMNS = f"{THREAD_COLUMNS}, p.submitter_id, p.published_at, p.submitted_at, p.upvotes"
 _FROM_PAPERS = "FROM papers p JOIN threads t ON t.id = p.thread_id"

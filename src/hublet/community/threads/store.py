@@ -124,13 +124,6 @@ async def count_of(conn: Reader, kind: ThreadKind, *, owner: str) -> int:
     return count
 
 
-def like_pattern(text: str) -> str:
-    """Return the pattern with which `LIKE … ESCAPE '~'` finds texts that contain this one."""
-    for special in "~%_":
-        text = text.replace(special, f"~{special}")
-    return f"%{text}%"
-
-
 async def update(conn: Connection, thread: Thread) -> None:
     """Write the columns of a thread that can change."""
     await conn.execute(

@@ -18,6 +18,7 @@ from hublet.core.database.engine import (
     Row,
     Subscription,
     UniqueViolation,
+    like_pattern,
     open_database,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "Row",
     "Subscription",
     "UniqueViolation",
+    "like_pattern",
     "open_database",
 ]

@@ -203,3 +203,10 @@ async def _open_engine(hub: Hub) -> Database:
     database = PostgresDatabase(hub, url)
     await database.start()
     return database
+
+
+def like_pattern(text: str) -> str:
+    """Return the pattern with which `LIKE … ESCAPE '~'` finds texts that contain this one."""
+    for special in "~%_":
+        text = text.replace(special, f"~{special}")
+    return f"%{text}%"

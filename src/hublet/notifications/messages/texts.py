@@ -18,6 +18,7 @@ from hublet.notifications.records import MessageText
 from hublet.repos.records import RepoType
 
 _LONGEST_NAME = 100
+_LONGEST_TEXT = 500
 
 _REVOKED_BY = {
     "administrator": "An administrator of this hub revoked it.",
@@ -30,10 +31,15 @@ _REVOKED_BY = {
 JOB_ENDINGS = {"COMPLETED": "is done", "ERROR": "failed"}
 
 
-def clean_name(name: str) -> str:
+def clean_name(name: str, *, longest: int = _LONGEST_NAME) -> str:
     """Return a name that a user chose on one line, and not too long."""
     name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _written(text: str) -> str:
+    """Return what somebody wrote to another person, if anything."""
+    return f"They wrote: {clean_name(text, longest=_LONGEST_TEXT)}" if text else ""
 
 
 def webhook_failing(event: WebhookFailing, *, whose: str, url: str) -> MessageText:
@@ -236,6 +242,32 @@ def added_to_organization(*, organization: str, role: str, by: str | None) -> Me
         kind="organization-joined",
         title=f"You are a member of {organization}",
         body=f"{who} added you to the organization {organization}, with the role {role}.",
+    )
+
+
+def join_requested(
+    *, organization: str, requester: str, message: str, base_url: str
+) -> MessageText:
+    return MessageText(
+        kind="organization-join-requested",
+        title=f"{requester} asks to join {organization}",
+        body=_paragraphs(
+            f"{requester} waits for you, or for another administrator of the organization "
+            f"{organization}, to accept or decline.",
+            _written(message),
+            f"{base_url}/organizations/{organization}/settings/members",
+        ),
+    )
+
+
+def join_request_declined(*, organization: str, reason: str) -> MessageText:
+    return MessageText(
+        kind="organization-join-declined",
+        title=f"Your request to join {organization} was declined",
+        body=_paragraphs(
+            f"An administrator of the organization {organization} declined your request.",
+            _written(reason),
+        ),
     )
 
 

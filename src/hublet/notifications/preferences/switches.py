@@ -85,7 +85,7 @@ SWITCHES: dict[PreferenceKey, Switch] = {
     PreferenceKey.launch_spaces: _UNUSED,
     PreferenceKey.launch_prepaid_credits: _UNUSED,
     PreferenceKey.launch_training_cluster: _UNUSED,
-    PreferenceKey.org_request: _mail("organizations that added you"),
+    PreferenceKey.org_request: _mail("organizations that added you, and requests to join one"),
     PreferenceKey.org_suggestions: _UNUSED,
     PreferenceKey.org_verified_suggestions: _UNUSED,
     PreferenceKey.org_suggestions_to_create: _UNUSED,

@@ -142,9 +142,11 @@ async def show_applications(conn: ReadConn, session: SignedIn) -> Response:
 
 
 @router.get("/new")
-async def show_new_application(conn: ReadConn, session: SignedIn) -> Response:
-    """Ask what a new app is."""
-    return await _form_page(conn, session, ApplicationForm())
+async def show_new_application(
+    conn: ReadConn, session: SignedIn, organization: str = ""
+) -> Response:
+    """Ask what a new app is; the address may name the organization that it is bound to."""
+    return await _form_page(conn, session, ApplicationForm(organization=organization))
 
 
 @router.post("")

@@ -8,13 +8,14 @@ from dataclasses import replace
 from hublet.accounts.errors import InvalidEmail
 from hublet.accounts.names import check_email
 from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import Organization, User
 from hublet.accounts.resource_groups import store as resource_groups
 from hublet.accounts.users import service as hub_accounts
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.scim import groups_store
 from hublet.scim.directory import check_user, current_time, lock
-from hublet.scim.errors import ScimRefusal, not_unique
+from hublet.scim.errors import MemberProvisioned, ScimRefusal, not_unique
 from hublet.scim.records import Directory, FormerRoles, ProvisionedUser, Stamp, comparison_key
 from hublet.scim.users import accounts, roles, store
 
@@ -99,6 +100,12 @@ async def accept_invitation(conn: Connection, directory: Directory, scim_user_id
         return
     if account_id is not None:
         await update(conn, directory, user, user)
+
+
+async def check_not_provisioned(conn: Reader, organization: Organization, account: User) -> None:
+    """Refuse to change by hand in the browser what an identity provider would change back."""
+    if await store.list_provisioned(conn, organization.id, [account.id]):
+        raise MemberProvisioned(account.name, organization.name)
 
 
 async def _account_of(

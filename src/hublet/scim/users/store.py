@@ -176,6 +176,20 @@ async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
     return count
 
 
+async def list_provisioned(
+    conn: Reader, organization_id: str, account_ids: Iterable[str]
+) -> dict[str, bool]:
+    """Return the accounts among these that a provider keeps, and whether each is managed."""
+    rows = await conn.fetch_all(
+        """
+        SELECT s.user_id, s.managed FROM scim_users s
+        WHERE s.organization_id = $1 AND s.active AND s.user_id IN each($2)
+        """,
+        organization_id, json.dumps(list(account_ids)),
+    )  # fmt: skip
+    return {row["user_id"]: bool(row["managed"]) for row in rows}
+
+
 async def list_by_ids(
     conn: Reader, directory: Directory, ids: Iterable[str]
 ) -> list[ProvisionedUser]:

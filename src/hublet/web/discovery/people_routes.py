@@ -177,6 +177,9 @@ async def get_profile_page(visit: Visit, name: str) -> Response:
 
 async def _profile(conn: Reader, visit: PageVisit, account: User | Organization) -> ProfilePage:
     viewer_id = visit.caller.user_id if visit.caller else None
+    role = None
+    if isinstance(account, Organization) and viewer_id is not None:
+        role = await organization_store.role_of(conn, account.id, user_id=viewer_id)
     return ProfilePage(
         name=account.name,
         fullname=account.fullname,
@@ -196,6 +199,8 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
         is_following=await users.is_following(conn, viewer_id=viewer_id, account_id=account.id),
         is_own=account.id == viewer_id,
         has_jobs=visit.caller is not None and await sees_jobs(conn, visit.caller, account.name),
+        is_administrator=role is Role.admin,
+        may_join=isinstance(account, Organization) and viewer_id is not None and role is None,
         form_token=visit.form_token(f"{_PURPOSE} {account.id}"),
     )
 

@@ -265,6 +265,9 @@ class ProfilePage:
     is_own: bool
     # Whether the viewer sees their jobs.
     has_jobs: bool
+    # Whether the viewer administers this organization, or may ask to join it.
+    is_administrator: bool
+    may_join: bool
     form_token: str
 
     @property

@@ -1,0 +1,1 @@
+"""Pages on which administrators manage an organization."""
