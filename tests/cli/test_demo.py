@@ -1,12 +1,24 @@
+import asyncio
+import re
 from collections import Counter
+from datetime import timedelta
+from typing import Any
 
+import httpx2
 import pytest
 
 from cli.hublet_command import Hublet, in_hub
 from hublet.accounts.users import service as accounts
+from hublet.app import create_application, with_edge
+from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
+from hublet.runtime.supervisor import store as supervisor
+from hublet.serving import open_hub
 from hublet.tokens import service as tokens
+
+# Pages that the demo has something for, and that are not built yet.
+_EXPECTED_LATER = re.compile(r"/notifications|/jobs/.*|/settings/webhooks")
 
 
 def secrets(added: list[dict[str, str]], what: str) -> dict[str, str]:
@@ -14,7 +26,7 @@ def secrets(added: list[dict[str, str]], what: str) -> dict[str, str]:
 
 
 def test_the_demo_fills_an_empty_hub(hublet: Hublet) -> None:
-    added = hublet("demo", "--json").json["added"]
+    added = hublet("demo", "--people-only", "--json").json["added"]
 
     assert Counter(each["what"] for each in added) == {
         "user": 4,
@@ -46,7 +58,7 @@ def test_the_demo_fills_an_empty_hub(hublet: Hublet) -> None:
 
 
 def test_its_passwords_and_tokens_work(hublet: Hublet, settings: Settings) -> None:
-    added = hublet("demo", "--json").json["added"]
+    added = hublet("demo", "--people-only", "--json").json["added"]
 
     async def who(conn: Connection) -> tuple[list[str], list[str]]:
         people = [
@@ -64,23 +76,23 @@ def test_its_passwords_and_tokens_work(hublet: Hublet, settings: Settings) -> No
 
 
 def test_a_second_run_adds_nothing_and_says_so(hublet: Hublet) -> None:
-    hublet("demo")
+    hublet("demo", "--people-only")
     before = hublet("user", "list").out
 
-    again = hublet("demo")
+    again = hublet("demo", "--people-only")
 
     assert (again.code, again.out) == (0, "")
     assert again.err == "The demo is there already: nothing added.\n"
-    assert hublet("demo", "--json").json == {"added": []}
+    assert hublet("demo", "--people-only", "--json").json == {"added": []}
     assert hublet("user", "list").out == before
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_a_second_run_adds_what_is_missing(hublet: Hublet) -> None:
-    hublet("demo")
+    hublet("demo", "--people-only")
     hublet("org", "member", "remove", "night-sky", "ada")
 
-    again = hublet("demo", "--json").json["added"]
+    again = hublet("demo", "--people-only", "--json").json["added"]
 
     assert again == [
         {"what": "member", "name": "ada", "detail": "read in night-sky", "secret": None}
@@ -99,7 +111,7 @@ def test_a_hub_in_use_is_left_alone(hublet: Hublet, arguments: list[str]) -> Non
     hublet(*arguments)
     before = (hublet("user", "list").out, hublet("org", "list").out)
 
-    refused = hublet("demo")
+    refused = hublet("demo", "--people-only")
 
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == (
@@ -111,11 +123,82 @@ def test_a_hub_in_use_is_left_alone(hublet: Hublet, arguments: list[str]) -> Non
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_people_read_a_summary_and_what_to_try(hublet: Hublet) -> None:
-    shown = hublet("demo")
+    shown = hublet("demo", "--people-only")
 
     first, *_, last = shown.out.splitlines()
     assert first.split("  ")[0] == "user"
     assert last.split()[:2] == ["token", "engine-robot"]
     assert "export HF_ENDPOINT=http://localhost:8000" in shown.err
+    assert "http://localhost:8000/docs" in shown.err
     # What goes to stderr may be kept in a log.
     assert "hf_" not in shown.err
+
+
+def ask_all(settings: Settings, token: str, *paths: str) -> list[Any]:
+    """Ask the hub for all of these; return their bodies, or None where nothing is."""
+
+    async def run() -> list[Any]:
+        async with open_hub(settings) as database:
+            transport = httpx2.ASGITransport(app=with_edge(create_application(database)))
+            headers = {"Authorization": f"Bearer {token}"}
+            async with httpx2.AsyncClient(
+                transport=transport, base_url="http://localhost:8000", headers=headers
+            ) as client:
+                return [await ask(client, path) for path in paths]
+
+    async def ask(client: httpx2.AsyncClient, path: str) -> Any:
+        is_page = not path.startswith("/api/")
+        response = await client.get(path, headers={"Accept": "text/html"} if is_page else {})
+        if response.status_code == 404:
+            return None
+        # Pages of one's own account need a session, and lead to the login.
+        assert response.status_code in {200, 303}, (path, response.text)
+        return response.text if is_page else response.json()
+
+    return asyncio.run(run())
+
+
+async def find_work(conn: Connection) -> tuple[list[str], list[Any]]:
+    """Return the jobs that a supervisor would take over, and those that it would start."""
+    return await supervisor.list_under_way(conn), list(await supervisor.list_waiting(conn, each=9))
+
+
+@pytest.mark.full
+def test_the_demo_has_a_week_of_everything_and_a_second_run_adds_nothing(
+    hublet: Hublet, settings: Settings
+) -> None:
+    added = hublet("demo", "--json").json["added"]
+    [token] = [each["secret"] for each in added if (each["what"], each["name"]) == ("token", "ada")]
+    pages = [each["name"] for each in added if each["what"] in {"page", "job"}]
+
+    assert clock.offset() == timedelta()
+    assert hublet("demo", "--json").json == {"added": []}
+    opened = dict(zip(pages, ask_all(settings, token, *pages), strict=True))
+    missing = [path for path, text in opened.items() if text is None]
+    assert [path for path in missing if not _EXPECTED_LATER.fullmatch(path)] == []
+
+    model, threads, inbox, webhooks, jobs, gate, commits = ask_all(
+        settings,
+        token,
+        "/api/models/ada/engine-7b",
+        "/api/models/ada/engine-7b/discussions",
+        "/api/notifications",
+        "/api/settings/webhooks",
+        "/api/jobs/ada",
+        "/api/models/ada/engine-70b/user-access-request/pending",
+        "/api/datasets/night-sky/plates/commits/main",
+    )
+    assert (model["likes"], model["downloads"] > 50) == (3, True)
+    assert Counter(each["status"] for each in threads["discussions"]) == {"open": 3, "merged": 1}
+    assert {each["read"] for each in inbox["notifications"]} == {True, False}
+    assert Counter(str(each["disabled"]) for each in webhooks) == {
+        "False": 2,
+        "suspended-after-failure": 1,
+    }
+    stages = {each["status"]["stage"] for each in jobs}
+    assert stages == {"COMPLETED", "ERROR", "RUNNING", "SCHEDULING"}
+    assert [each["user"]["user"] for each in gate] == ["alan"]
+    days = {each["date"][:10] for each in commits}
+    assert len(days) >= 7
+    # Jobs that seem to wait or run are never started.
+    assert in_hub(settings, find_work) == ([], [])

@@ -382,6 +382,8 @@ tags: [arithmetic]
 ---
 # Engine 7B
 
+![Loss over steps](plot.png)
+
 Engine is a small language model that does **arithmetic** carefully. It was trained on
 [ada/numbers](/datasets/ada/numbers), four epochs, on one machine. See [train.py](src/train.py).
 
@@ -391,8 +393,6 @@ Engine is a small language model that does **arithmetic** carefully. It was trai
 |---|--:|--:|
 | GSM8K (8-shot) | 61.4 | 54.2 |
 | MATH (4-shot) | 24.9 | 21.7 |
-
-<img src="plot.png" alt="Loss over steps" width="320" height="160">
 
 > [!WARNING]
 > Do not use it where a wrong number hurts somebody.

@@ -67,7 +67,6 @@ FIELDS = {
     "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKlD5fs7LCSzTvhFSEBwaFX6JVN5Rm+6oFZmgOaBYVDw",
     "expires": "0",
     "password": "correct horse",
-    "role": "write",
     "tools": "forged",
     "flavor": "cpu-basic",
     "gated": "auto",

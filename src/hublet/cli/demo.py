@@ -1,33 +1,45 @@
-"""Command that fills a hub with demo data."""
+"""Command that fills a hub with demo data: people, and a week of what they did."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.local_command import add_change_command
+from hublet.cli.local_command import add_database_command
 from hublet.cli.output import CommandResult, align
 
 if TYPE_CHECKING:
     from hublet.cli.demo_data import Addition
-    from hublet.core.database import Connection
+    from hublet.core.database import Database
+
+PeopleOnly = Annotated[
+    bool, typer.Option("--people-only", help="Only people, organizations and tokens.")
+]
 
 
 def register(app: typer.Typer) -> None:
-    add_change_command(app, "demo", demo, example="hublet demo --data-dir ./demo-hub", prepare=True)
+    add_database_command(
+        app, "demo", demo, example="hublet demo --data-dir ./demo-hub", prepare=True
+    )
 
 
-async def demo(conn: "Connection") -> CommandResult:
-    """Fill a hub with people, organizations and tokens to try things with.
+async def demo(database: "Database", *, people_only: PeopleOnly = False) -> CommandResult:
+    """Fill a hub with people, and with a week of what they did: repositories, threads, jobs.
 
-    A second run adds only what is missing. Use a hub of its own: the secrets are printed.
+    Takes about 20 seconds, needs no network and starts no job. A second run adds only people that
+    are missing. Use a hub of its own, which is not running: the secrets are printed.
     """
-    from hublet.cli.demo_data import fill
+    from hublet.cli.demo_data import fill, fill_week
 
-    additions = await fill(conn)
+    async with database.transaction() as conn:
+        additions = await fill(conn)
+    if not people_only:
+        additions += await fill_week(database)
     return CommandResult(
         data={"added": [_row(addition) for addition in additions]},
         text=_summary(additions) if additions else None,
-        message=_next_steps(conn) if additions else "The demo is there already: nothing added.",
+        message=_next_steps(database.hub.settings.base_url, additions)
+        if additions
+        else "The demo is there already: nothing added.",
     )
 
 
@@ -45,11 +57,13 @@ def _summary(additions: "list[Addition]") -> str:
     return "\n".join(align(rows, width=None))
 
 
-def _next_steps(conn: "Connection") -> str:
-    address = conn.hub.settings.base_url
+def _next_steps(address: str, additions: "list[Addition]") -> str:
+    pages = [each for each in additions if each.what == "page"]
+    look = "".join(f"\n  {address}{each.name}  {each.detail}" for each in pages)
     return f"""
 The passwords and tokens are shown this once. Try next, with the same flags:
   hublet serve
   export HF_ENDPOINT={address} HF_TOKEN=<a token from above>
   hf auth whoami
-and look at {address}/docs"""
+Sign in at {address}/login as ada, with her password, and look at:{look}
+  {address}/docs  the reference of the API"""

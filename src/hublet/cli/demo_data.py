@@ -1,8 +1,16 @@
-"""Demo data: users, organizations and tokens, added step by step where they are missing."""
+"""Demo data: users, organizations and tokens, added step by step where they are missing.
 
+And the texts and files of the week that `demo_week` lets them have.
+"""
+
+import json
+import struct
+import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import exp, sin
 
 from hublet.accounts.errors import ResourceGroupNameTaken
 from hublet.accounts.organizations import service as organizations
@@ -13,9 +21,9 @@ from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.resource_groups import service as groups
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
-from hublet.core import metadata
+from hublet.core import clock, ids, metadata
 from hublet.core.clock import now, wire
-from hublet.core.database import Connection
+from hublet.core.database import Connection, Database
 from hublet.core.errors import Conflict
 from hublet.tokens import service as tokens
 from hublet.tokens import store as credentials
@@ -54,7 +62,124 @@ TOKENS = (
     ("engine-robot", "demo: only jobs", TokenRole.fine_grained, Scope.jobs),
 )
 
+GATED = "ada/engine-70b"
+PLATES = "night-sky/plates"
+ENGINE = "ada/engine-7b"
+CARD = """---
+language: [en]
+license: apache-2.0
+library_name: transformers
+pipeline_tag: text-generation
+datasets: [night-sky/plates]
+tags: [arithmetic, arxiv:2401.12345]
+---
+# Engine 7B
+
+![Loss over steps](plot.png)
+
+Engine is a small language model that does **arithmetic** carefully. It was trained on
+[the plates](/datasets/night-sky/plates), four epochs, on one machine. See [train.py](src/train.py).
+
+## Results
+
+| Task | Engine 7B | Baseline |
+|---|--:|--:|
+| GSM8K (8-shot) | 61.4 | 54.2 |
+| MATH (4-shot) | 24.9 | 21.7 |
+
+> [!WARNING]
+> Do not use it where a wrong number hurts somebody.
+
+## How to use it
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("ada/engine-7b")
+model = AutoModelForCausalLM.from_pretrained("ada/engine-7b")
+```
+"""
+GATE = """---
+license: other
+extra_gated_prompt: Tell us what you want to compute.
+extra_gated_fields:
+  Company: text
+  Country: country
+  Use: {type: select, options: [Research, Teaching, Production]}
+  I agree to the terms: checkbox
+---
+# Engine 70B
+
+The large engine. It is given to those who say what for.
+"""
+TRAIN = '''"""Train the engine."""
+
+import torch
+from torch.nn import functional
+
+
+def train(model: torch.nn.Module, batches: list[torch.Tensor], rate: float = 3e-4) -> float:
+    """Return the last loss, after one step for each batch."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    loss = torch.tensor(0.0)
+    for step, batch in enumerate(batches):
+        loss = functional.cross_entropy(model(batch[:-1]), batch[1:])
+        loss.backward()
+        optimizer.step()
+        print(f"step={step} loss={loss.item():.4f}")
+    return loss.item()
+'''
+OTHERS = (
+    ("grace", "grace/matmul", "kernel", "---\nlicense: mit\ntags: [cuda]\n---\n# Matmul\n\nA kernel for small matrices.\n"),
+    ("alan", "alan/bombe", "space", "---\nsdk: static\nlicense: mit\n---\n# Bombe\n\nAn imitation game.\n"),
+    ("katherine", PLATES, "dataset", "---\nlicense: cc-by-4.0\ntags: [astronomy]\n---\n# Plates\n\nWhat the telescope saw, a row for each star.\n"),
+    ("ada", "analytical-engines/difference", "model", "---\nlicense: mit\n---\n# Difference\n\nA draft, not public yet.\n"),
+    ("ada", GATED, "model", GATE),
+)  # fmt: skip
+# Nobody has the other half.
+SSH_KEY = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDhjKNumlRXKpL20EclljyJQAktCUQ6pRphxTU2IJUGv ada@engine"
+)
+
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+QUESTION = {
+    "title": "Does it run on one 24 GB card?",
+    "description": "In `bfloat16`, say. @ada, what did you use?",
+}
+# Who, in which thread, what, and who reacts with which emoji.
+COMMENTS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("ada", "question", "It does, with 15 GB:\n\n![Loss](plot.png)", {"alan": "heart", "grace": "rocket"}),
+    ("alan", "question", "Thank you!\n\n```sh\nhf download ada/engine-7b\n```", {"ada": "thumbsup"}),
+    ("grace", "merged", "Thanks for the quick merge.", {"ada": "hugs"}),
+    ("ada", "conflict", "`config.json` changed meanwhile, could you look at it again?", {"alan": "eyes"}),
+    ("alan", "conflict", "I will, tonight. @grace, do you agree with the padding?", {}),
+    ("grace", "ready", "Ready from my side, @ada.", {"alan": "plus"}),
+)  # fmt: skip
+PROPOSALS = (
+    ("grace", "merged", "LICENSE", "Apache-2.0\n", "Add the license", "The card names it, the file was missing."),
+    ("alan", "conflict", "config.json", '{\n  "layers": 48\n}\n', "Pad on the left when batching", "Every batch ends in *pad* tokens, @ada."),
+    ("grace", "ready", "src/decode.py", "PAD = 0\n", "Decode in one place", "Two scripts did it differently."),
+)  # fmt: skip
+LIKES = (
+    *((who, f"models/{ENGINE}") for who in ("grace", "alan", "katherine")),
+    ("ada", f"datasets/{PLATES}"),
+    ("ada", "spaces/alan/bombe"),
+)
+PAPERS = (
+    ("ada", {"arxivId": "2401.12345", "title": "Notes on the Engine", "summary": "The engine weaves algebraic patterns as the loom weaves flowers and leaves.", "authors": ["Ada Lovelace", "Luigi Menabrea"]}),
+    ("katherine", {"arxivId": "2402.00042", "title": "Orbits by Hand", "summary": "How to check a machine that computes trajectories.", "authors": ["Katherine Johnson"]}),
+)  # fmt: skip
+POST = {"title": "It ran", "content": "A compiler is a translator: **nobody believed it**, and then it ran. See @ada"}  # fmt: skip
+BLOG = {
+    "title": "How the engine weaves",
+    "content": "As the loom does, with **cards**, in two steps.\n\n## Count\n\nIt all begins with counting."
+    "\n\n## Compare\n\nThe baseline is the loom.\n",
+}
+
 _METADATA_KEY = "demo"
+_WEEK_KEY = "demo.week"
+# Speaks for a person while the hub is filled, and is never printed.
+_FILLING = "demo: fills the hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +289,61 @@ async def _add_tokens(conn: Connection) -> list[Addition]:
     return added
 
 
+async def fill_week(database: Database) -> list[Addition]:
+    """Add a week of repositories, threads, deliveries and jobs, once; the clock is put back after it."""
+    async with database.transaction() as conn:
+        if await metadata.find(conn, _WEEK_KEY) is not None:
+            return []
+        await metadata.set_value(conn, _WEEK_KEY, wire(now()))
+    try:
+        return await _fill_week(database, end=now())
+    finally:
+        clock.reset()
+
+
+async def _fill_week(database: Database, *, end: datetime) -> list[Addition]:
+    # Loads the whole application, which other parts of the demo do not need.
+    from hublet.cli.demo_hub import DemoHub
+    from hublet.cli.demo_jobs import DemoJobs
+    from hublet.cli.demo_week import HOURS, PAGES, DemoWeek
+
+    # Before the week begins, so that ids grow with its time.
+    clock.move(-timedelta(hours=HOURS))
+    ids.restart()
+    issued = await _issue_tokens(database)
+    values = {name: value for name, (_, value) in issued.items()}
+    hub = DemoHub(database, values, seed="demo")
+    jobs = DemoJobs(hub, end, values["ada"])
+    await DemoWeek(hub, end - timedelta(hours=HOURS), jobs).fill()
+    async with database.transaction() as conn:
+        for token_id, _ in issued.values():
+            await credentials.revoke(conn, token_id)
+    return [
+        *(Addition(what="page", name=path, detail=detail) for path, detail in PAGES),
+        *(
+            Addition(
+                what="job",
+                name=f"/jobs/{owner}/{job.id}",
+                detail=f"{job.labels['name']}, {job.stage}",
+            )
+            for owner, job in jobs.made
+        ),
+    ]
+
+
+async def _issue_tokens(database: Database) -> dict[str, tuple[str, str]]:
+    """Issue a token for each person; return its id and its value, by the name of the person."""
+    issued = {}
+    async with database.transaction() as conn:
+        for name in PEOPLE:
+            user = await accounts.get_user(conn, name)
+            token, value = await tokens.issue(
+                conn, user_id=user.id, name=_FILLING, role=TokenRole.write
+            )
+            issued[name] = (token.id, value)
+    return issued
+
+
 # In the order of their dependencies.
 STEPS: tuple[Callable[[Connection], Awaitable[list[Addition]]], ...] = (
     _add_people,
@@ -174,3 +354,40 @@ STEPS: tuple[Callable[[Connection], Awaitable[list[Addition]]], ...] = (
     _add_follows,
     _add_tokens,
 )
+
+
+def model_config(*, layers: int) -> str:
+    return json.dumps({"layers": layers, "hidden": 4096, "heads": 32}, indent=2) + "\n"
+
+
+def tensors() -> bytes:
+    """Return a safetensors file of a few small tensors."""
+    names = ("embed.weight", "layer.0.attention.weight", "layer.0.mlp.weight", "head.weight")
+    head = json.dumps(
+        {
+            name: {"dtype": "BF16", "shape": [4, 8], "data_offsets": [64 * i, 64 * (i + 1)]}
+            for i, name in enumerate(names)
+        }
+    ).encode()
+    return struct.pack("<Q", len(head)) + head + bytes(64 * len(names))
+
+
+def plot_picture(*, decay: int, width: int = 640, height: int = 280) -> bytes:
+    """Return a PNG of a curve that falls and trembles."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        end = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + end
+
+    rows = [bytearray(b"\xff" * (3 * width)) for _ in range(height)]
+    for line in range(20, height, 52):
+        rows[line] = bytearray(b"\xe8" * (3 * width))
+    for x in range(width):
+        y = 20 + (height - 50) * (1 - exp(-x / decay / 2)) + 5 * sin(x * 1.7) * exp(-x / 300)
+        for at in range(max(0, int(y) - 1), min(height, int(y) + 2)):
+            rows[at][3 * x : 3 * x + 3] = b"\x34\x5f\xd8"
+    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    size = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    )

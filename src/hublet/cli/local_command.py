@@ -59,9 +59,17 @@ def add_change_command(
 
 
 def add_database_command(
-    group: typer.Typer, name: str, work: Callable[..., Awaitable[CommandResult]], *, example: str
+    group: typer.Typer,
+    name: str,
+    work: Callable[..., Awaitable[CommandResult]],
+    *,
+    example: str,
+    prepare: bool = False,
 ) -> None:
-    """Add a command that takes many transactions; `work` gets the database and its own arguments."""
+    """Add a command that takes many transactions; `work` gets the database and its own arguments.
+
+    Without a hub the command fails, or `prepare` creates one.
+    """
 
     def command(
         *,
@@ -72,7 +80,7 @@ def add_database_command(
         **given: Any,
     ) -> None:
         settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
-        result = run_loop(_work(settings, work, given))
+        result = run_loop(_work(settings, work, given, prepare=prepare))
         show(result, as_json=as_json)
         if result.failed:
             raise typer.Exit(1)
@@ -117,9 +125,13 @@ async def _change(
 
 
 async def _work(
-    settings: "Settings", work: Callable[..., Awaitable[CommandResult]], given: dict[str, Any]
+    settings: "Settings",
+    work: Callable[..., Awaitable[CommandResult]],
+    given: dict[str, Any],
+    *,
+    prepare: bool,
 ) -> CommandResult:
-    async with open_local_hub(settings, prepare=False) as database:
+    async with open_local_hub(settings, prepare=prepare) as database:
         return await work(database, **given)
 
 

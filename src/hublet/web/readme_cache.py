@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable
 
 from markupsafe import Markup
 
+from hublet.web.picture_sizes import PictureSource
 from hublet.web.rendering.links import MarkdownPlace
 
 MAX_BYTES = 64_000_000
@@ -44,18 +45,31 @@ _readmes = MarkupCache(MAX_BYTES)
 
 
 async def render_readme(
-    place: MarkdownPlace, oid: str, read: Callable[[], Awaitable[str]]
+    place: MarkdownPlace,
+    oid: str,
+    read: Callable[[], Awaitable[str]],
+    pictures: PictureSource | None = None,
 ) -> Markup:
     """Return the file with this id of git's as HTML; it is read only if it is not known yet.
 
     The place names the repository and the revision, so nothing is shared between two of them.
+    With a source of pictures, those that say no size get one; it is kept for each commit, because
+    a picture may change without the text.
     """
     # The parsers are imported by the first page that needs them.
     from hublet.web.rendering import markdown  # noqa: PLC0415
 
     key = (oid, place, markdown.VERSION)
+    sized_key = key if pictures is None else (*key, pictures.version)
+    sized = _readmes.find(sized_key)
+    if sized is not None:
+        return sized
     known = _readmes.find(key)
     if known is None:
         known = await asyncio.to_thread(markdown.render, await read(), place)
         _readmes.keep(key, known)
-    return known
+    if pictures is None:
+        return known
+    sized = await pictures.add_sizes(known, place)
+    _readmes.keep(sized_key, sized)
+    return sized

@@ -18,6 +18,7 @@ from hublet.repos.git.trees import GitEntry
 from hublet.web.auth import PageVisit
 from hublet.web.files.auth import FilesVisit
 from hublet.web.files.views import CommitLine, FileView, TreeView, commit_line, rows_of
+from hublet.web.picture_sizes import PictureSource
 from hublet.web.readme_cache import render_readme
 from hublet.web.rendering.links import MarkdownPlace, place_in_repo
 
@@ -111,7 +112,8 @@ async def render_markdown(files: FilesVisit, entry: GitEntry) -> Markup:
         data = await asyncio.to_thread(trees.read_blob, files.revision.folder, entry.oid)
         return data.decode(errors="replace")
 
-    return await render_readme(place_of(files, entry.path), entry.oid, read)
+    pictures = PictureSource(database=files.visit.database, revision=files.revision)
+    return await render_readme(place_of(files, entry.path), entry.oid, read, pictures)
 
 
 def place_of(files: FilesVisit, path: str) -> MarkdownPlace:

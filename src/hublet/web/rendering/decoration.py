@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import unescape
+from itertools import islice
 
 from markupsafe import Markup, escape
 
@@ -15,6 +16,7 @@ from hublet.community.threads.mentions import MENTION
 from hublet.web.rendering.code import escape_line, highlight_language, make_visible
 from hublet.web.rendering.formulas import render_formula
 from hublet.web.rendering.links import MarkdownPlace, id_of, is_remote, is_shown
+from hublet.web.rendering.pictures import PictureSize
 
 # Of one text; what is beyond them stays as it was written.
 MAX_CODE_CHARACTERS = 200_000
@@ -32,6 +34,8 @@ _TOKEN = re.compile(
     rf"|<(?P<inline>code|span)(?P<style>{_ATTRIBUTES})>(?P<text>[^<]*)</(?P=inline)>"
     rf"|<(?P<end>/?)(?P<tag>[a-z][a-z0-9]*)(?P<attributes>{_ATTRIBUTES})>"
 )
+_PICTURE = re.compile(rf"<img({_ATTRIBUTES})>")
+_PIXELS = re.compile(r"([1-9]\d{0,3})(?:px)?")
 _HEADING = re.compile(r"h[1-6]")
 _HEADING_END = re.compile(r"</h[1-6]>")
 _ANY_TAG = re.compile(r"<[^>]*>")
@@ -212,6 +216,36 @@ class Decorator:
         if found["number"]:
             return _link(place.thread_address, found["number"], found[0], "thread")
         return _link(place.commit_address, found["commit"], found[0], "sha")
+
+
+def list_unsized_pictures(html: Markup, *, most: int) -> list[str]:
+    """Return the addresses of pictures in a decorated text whose width or height is not said."""
+    found = (_attributes_of(picture[1]) for picture in _PICTURE.finditer(html))
+    unsized = (each for each in found if not {"width", "height"} <= each.keys())
+    return list(islice(dict.fromkeys(unescape(each.get("src", "")) for each in unsized), most))
+
+
+def with_sizes(html: Markup, sizes: Mapping[str, PictureSize]) -> Markup:
+    """Return a decorated text in which these pictures, by their addresses, say their size."""
+
+    def write(picture: re.Match[str]) -> str:
+        attributes = _attributes_of(picture[1])
+        size = sizes.get(unescape(attributes.get("src", "")))
+        return _write("img", attributes | _missing_size(attributes, size)) if size else picture[0]
+
+    return Markup(_PICTURE.sub(write, html))  # noqa: S704 - decorated, and only numbers are added
+
+
+def _missing_size(attributes: Attributes, size: PictureSize) -> dict[str, str]:
+    """Return what the author did not say; of a part in pixels, the other one in proportion."""
+    width, height = attributes.get("width"), attributes.get("height")
+    if width is None and height is None:
+        return {"width": str(size.width), "height": str(size.height)}
+    if height is None and (said := _PIXELS.fullmatch(width or "")):
+        return {"height": str(max(round(int(said[1]) * size.height / size.width), 1))}
+    if width is None and (said := _PIXELS.fullmatch(height or "")):
+        return {"width": str(max(round(int(said[1]) * size.width / size.height), 1))}
+    return {}
 
 
 def _title_at(html: str, start: int) -> str:

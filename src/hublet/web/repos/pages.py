@@ -24,6 +24,7 @@ from hublet.repos.gate_form import gate_form_of
 from hublet.repos.records import Repo, RepoAddress
 from hublet.web.auth import PageVisit
 from hublet.web.pages import render
+from hublet.web.picture_sizes import PictureSource
 from hublet.web.readme_cache import render_readme
 from hublet.web.rendering.links import MarkdownPlace, place_in_repo
 from hublet.web.repo_head import RepoHead, RepoTab, get_head
@@ -119,12 +120,23 @@ async def _prompt_of(visit: PageVisit, head: RepoHead, gate: GateBox) -> Markup 
 async def _readme_of(
     visit: PageVisit, head: RepoHead, overview: RepoOverview | None
 ) -> Markup | None:
-    readme = overview.readme if overview else None
-    if readme is None:
+    if overview is None or overview.readme is None:
         return None
+    readme = overview.readme
     return await render_readme(
-        _place_of(visit, head), readme.oid, lambda: read_readme(visit.database, head.repo, readme)
+        _place_of(visit, head),
+        readme.oid,
+        lambda: read_readme(visit.database, head.repo, readme),
+        # The gate of a gated repository guards its pictures, not its card.
+        PictureSource(database=visit.database, revision=_revision_of(visit, head.repo, overview))
+        if head.may_read
+        else None,
     )
+
+
+def _revision_of(visit: PageVisit, repo: Repo, overview: RepoOverview) -> Revision:
+    folder = repos.git_folder(visit.database, repo.id)
+    return Revision(repo=repo, commit=overview.commit.id, folder=folder)
 
 
 def _place_of(visit: PageVisit, head: RepoHead) -> MarkdownPlace:
@@ -164,8 +176,7 @@ async def _read_weights(visit: PageVisit, repo: Repo, overview: RepoOverview) ->
     """Return the parameters by type in the headers of all files; none if one is damaged."""
     from hublet.web.rendering import tensors  # noqa: PLC0415 - as above
 
-    folder = repos.git_folder(visit.database, repo.id)
-    revision = Revision(repo=repo, commit=overview.commit.id, folder=folder)
+    revision = _revision_of(visit, repo, overview)
     total: Counter[str] = Counter()
     for entry in overview.weights:
         file = await downloads.get_raw_file(revision, entry.path)

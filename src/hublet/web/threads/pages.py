@@ -1,6 +1,7 @@
 """Pages of a thread: one reading transaction, then git and Markdown in a thread, then the template."""
 
 import asyncio
+from dataclasses import replace
 from hashlib import sha256
 
 from fastapi import Response
@@ -20,10 +21,11 @@ from hublet.core.errors import HubError
 from hublet.login.auth import FormFields
 from hublet.repos import service as repos
 from hublet.repos.browse import lists
-from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
+from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter, Revision
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.web.auth import PageVisit
 from hublet.web.pages import frame_for, go_to, render, status_of
+from hublet.web.picture_sizes import PictureSource
 from hublet.web.publications import accounts_of, name_of, publication_path
 from hublet.web.readme_cache import render_readme
 from hublet.web.rendering.links import MarkdownPlace
@@ -82,7 +84,19 @@ async def load_thread(
             version=page.version,
             heads=await details.find_heads(conn, discussion) if is_pull_request else None,
         )
-    return await asyncio.to_thread(_build, visit, head, material, query or ThreadQuery(), form)
+    view = await asyncio.to_thread(_build, visit, head, material, query or ThreadQuery(), form)
+    pictures = PictureSource(database=visit.database, revision=_newest(visit, head))
+    sized = await timeline.add_picture_sizes(view.entries, material, pictures)
+    return replace(view, entries=sized)
+
+
+def _newest(visit: PageVisit, head: RepoHead) -> Revision | None:
+    """Return what comments show pictures of: the main branch, for who may read it."""
+    repo = head.repo
+    if repo.head_sha is None or not head.may_read:
+        return None
+    folder = repos.git_folder(visit.database, repo.id)
+    return Revision(repo=repo, commit=repo.head_sha, folder=folder)
 
 
 def _build(
@@ -200,6 +214,7 @@ async def _load_public(
         paper = await _load_paper(conn, visit, address) if thread.paper_id else None
         frame = await frame_for(visit, conn)
     entries, cut = await asyncio.to_thread(timeline.build, material, is_whole=query.is_whole)
+    pictures = PictureSource(database=visit.database)
     is_own = thread.owner_id == thread.author_id
     return PublicThreadView(
         head=PublicHead(frame=frame, form_token=visit.form_token(PUBLIC_PURPOSE)),
@@ -211,7 +226,7 @@ async def _load_public(
         organization=None if is_own else name_of(thread.owner_id, accounts),
         paper=paper,
         audience=material.audience,
-        entries=entries,
+        entries=await timeline.add_picture_sizes(entries, material, pictures),
         cut=cut,
         query=query,
         form=form,
@@ -261,7 +276,8 @@ async def _render_body(visit: PageVisit, thread: Thread) -> Markup:
         return text
 
     # A blog is as long as a README, and is rendered as one.
-    return await render_readme(place, sha256(text.encode()).hexdigest(), read)
+    pictures = PictureSource(database=visit.database)
+    return await render_readme(place, sha256(text.encode()).hexdigest(), read, pictures)
 
 
 async def show_public_thread(

@@ -1,6 +1,7 @@
 """Timeline of a thread: its comments and changes, in the order in which they came."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from markupsafe import Markup
@@ -23,6 +24,7 @@ from hublet.community.threads.records import (
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
 from hublet.repos.records import Repo
+from hublet.web.picture_sizes import MAX_PICTURES, PictureSource
 from hublet.web.repo_head import path_of
 from hublet.web.threads.content import EMOJI, place_of, render_markdown
 
@@ -136,6 +138,21 @@ def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEnt
     if cut:
         events = [events[0], *events[cut:]]
     return list(_entries(material, events)), max(0, cut - 1)
+
+
+async def add_picture_sizes(
+    entries: Sequence[TimelineEntry], material: ThreadMaterial, pictures: PictureSource
+) -> list[TimelineEntry]:
+    """Return the entries, the first pictures in their comments with the sizes that they lack."""
+    place = place_of(material.repo, material.hub)
+    left = MAX_PICTURES
+    sized = list(entries)
+    for number, entry in enumerate(entries):
+        if isinstance(entry, CommentEntry) and left > 0 and (count := entry.html.count("<img ")):
+            left -= count
+            html = await pictures.add_sizes(entry.html, place)
+            sized[number] = replace(entry, html=html)
+    return sized
 
 
 def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
