@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 
+from hublet.accounts import invitations_store as store
 from hublet.accounts.errors import (
     AlreadyMember,
     InvitationNotFound,
@@ -15,7 +16,7 @@ from hublet.accounts.errors import (
 from hublet.accounts.names import check_email
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.organizations import store
+from hublet.accounts.organizations import store as organizations_store
 from hublet.accounts.records import Actor, Invitation, Organization, Role, User
 from hublet.accounts.users import store as users
 from hublet.core import queue
@@ -85,7 +86,7 @@ async def create(
     token = random_text(_TOKEN_LENGTH, _TOKEN_ALPHABET)
     link = f"{conn.hub.settings.base_url}{PATH}{token}"
     digest = conn.hub.keys.digest(_DIGEST, token).hex()
-    await store.add_invitation(conn, invitation, digest=digest)
+    await store.add(conn, invitation, digest=digest)
     await _record(conn, actor, "invitation.create", invitation)
     if email is not None and conn.hub.settings.mail.smtp_url is not None:
         await _queue_mail(conn, invitation, link, email, organization)
@@ -94,9 +95,7 @@ async def create(
 
 async def list_of(conn: Reader, organization: Organization | None) -> list[Invitation]:
     """List the open invitations to an organization, or to the hub alone, newest first."""
-    return await store.list_invitations(
-        conn, organization_id=organization.id if organization else None
-    )
+    return await store.list_open(conn, organization_id=organization.id if organization else None)
 
 
 async def revoke(
@@ -104,7 +103,7 @@ async def revoke(
 ) -> None:
     """End an open invitation to this organization, or to the hub alone."""
     for invitation in await list_of(conn, organization):
-        if invitation.id == invitation_id and await store.end_invitation(conn, invitation_id):
+        if invitation.id == invitation_id and await store.end(conn, invitation_id):
             await _record(conn, actor, "invitation.revoke", invitation)
             return
     raise InvitationNotFound
@@ -113,7 +112,7 @@ async def revoke(
 async def get_by_link(conn: Reader, token: str) -> Invitation:
     """Return the invitation of a link, as long as its creator could still give it."""
     digests = [digest.hex() for digest in conn.hub.keys.digests(_DIGEST, token)]
-    invitation = await store.find_invitation(conn, digests)
+    invitation = await store.find_open(conn, digests)
     if invitation is None or not await _may_still_invite(conn, invitation):
         raise InvitationNotFound
     return invitation
@@ -137,7 +136,7 @@ async def accept(conn: Connection, actor: Actor, token: str, user: User) -> Invi
     ):
         # It would take away a role as easily as it gives one.
         raise AlreadyMember(user.name, organization.name)
-    if not await store.end_invitation(conn, invitation.id, accepted_by=user.id):
+    if not await store.end(conn, invitation.id, accepted_by=user.id):
         raise InvitationNotFound
     await _record(conn, actor, "invitation.accept", invitation)
     if organization is not None:
@@ -149,7 +148,7 @@ async def accept(conn: Connection, actor: Actor, token: str, user: User) -> Invi
 async def organization_of(conn: Reader, invitation: Invitation) -> Organization | None:
     if invitation.organization_id is None:
         return None
-    found = await store.list_by_ids(conn, [invitation.organization_id])
+    found = await organizations_store.list_by_ids(conn, [invitation.organization_id])
     return found[0] if found else None
 
 
@@ -159,7 +158,9 @@ async def _may_still_invite(conn: Reader, invitation: Invitation) -> bool:
         return True
     if invitation.organization_id is None or invitation.creator_id is None:
         return False
-    role = await store.role_of(conn, invitation.organization_id, user_id=invitation.creator_id)
+    role = await organizations_store.role_of(
+        conn, invitation.organization_id, user_id=invitation.creator_id
+    )
     creator = await users.find(conn, invitation.creator_id)
     return role is Role.admin and creator is not None and creator.disabled_at is None
 

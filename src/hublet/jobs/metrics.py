@@ -23,7 +23,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.http.event_streams import CheckAccess
 from hublet.core.schema import Schema
-from hublet.jobs import hardware, store
+from hublet.jobs import hardware, statistics_store, store
 from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import Flavor, MeasuredAttempt, Stage, Usage
 
@@ -254,6 +254,6 @@ class JobGauge:
         self._gauge = Gauge("hublet_jobs", "Jobs by stage.", ["stage"], registry=registry)
 
     async def count(self, conn: Reader) -> None:
-        counts = await store.count_by_stage(conn)
+        counts = await statistics_store.count_by_stage(conn)
         for stage in Stage:
             self._gauge.labels(stage).set(counts.get(stage, 0))

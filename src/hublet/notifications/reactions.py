@@ -1,11 +1,9 @@
 """Reactions of notifications: events become inbox items, messages of the hub, mails and watches."""
 
 from datetime import timedelta
-from typing import Any
 
 import msgspec
 
-from hublet.accounts.invitations import SEND_INVITATION, InvitationMail
 from hublet.accounts.settings import emails
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import reacts_to
@@ -42,10 +40,9 @@ from hublet.events import (
     WebhookSuspended,
     WebhookThrottled,
 )
-from hublet.login.password_resets import SEND_RESET_LINK, ResetRequest
-from hublet.login.sign_up import SEND_ADDRESS_TAKEN, ClaimedAddress
 from hublet.notifications import watches_store
-from hublet.notifications.mail import digest, links, mail_queue, sender, tags
+from hublet.notifications.mail import links, tags
+from hublet.notifications.mail import tasks as _mail_tasks  # noqa: F401 - importing registers
 from hublet.notifications.messages import leaks, store, texts
 from hublet.notifications.messages.leaks import LeakSearch
 from hublet.notifications.messages.service import notify, notify_by_mail, notify_in_inbox
@@ -173,54 +170,14 @@ async def review_member_next_page(conn: Connection, review: MemberReview) -> Non
     await cleanup.review_member(conn, review)
 
 
-@handles_slowly(mail_queue.SEND)
-async def send_mails(database: Database, body: dict[str, Any]) -> None:
-    await sender.send(database, body["mail_ids"])
-
-
-@handles(digest.BEGIN)
-async def begin_digest(conn: Connection, _body: dict[str, Any]) -> None:
-    await digest.begin(conn)
-
-
-@handles(digest.GO_ON)
-async def mail_digest_page(conn: Connection, body: dict[str, Any]) -> None:
-    await digest.mail_page(conn, day=body["day"], after=body["after"])
-
-
 @reacts_to(RepoContentUpdated)
 async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
     await tags.queue_new_tags(conn, event)
 
 
-@handles(tags.NOTIFY_OF_TAGS, reads=tags.NewTags)
-async def notify_of_tags(conn: Connection, new_tags: tags.NewTags) -> None:
-    await tags.notify_watchers(conn, new_tags)
-
-
 @reacts_to(EmailAdded)
 async def request_verification(conn: Connection, event: EmailAdded) -> None:
     await links.request_verification(conn, email_id=event.email_id, user_id=event.user_id)
-
-
-@handles_slowly(links.SEND_VERIFICATION)
-async def send_verification(database: Database, body: dict[str, Any]) -> None:
-    await links.send_verification(database, email_id=body["email_id"])
-
-
-@handles_slowly(SEND_RESET_LINK, reads=ResetRequest)
-async def send_reset_link(database: Database, request: ResetRequest) -> None:
-    await links.send_reset_link(database, email=request.email)
-
-
-@handles_slowly(SEND_INVITATION, reads=InvitationMail)
-async def send_invitation(database: Database, mail: InvitationMail) -> None:
-    await links.send_invitation(database, mail)
-
-
-@handles_slowly(SEND_ADDRESS_TAKEN, reads=ClaimedAddress)
-async def send_address_taken(database: Database, claim: ClaimedAddress) -> None:
-    await links.send_address_taken(database, claim)
 
 
 @reacts_to(EmailVerified)

@@ -1,6 +1,5 @@
-"""SQL of organizations, the members of them and of their resource groups, invitations, and all accounts."""
+"""SQL of organizations, the members of them and of their resource groups, and all accounts."""
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -10,14 +9,12 @@ from hublet.accounts.records import (
     Account,
     DefaultVisibility,
     GroupMembership,
-    Invitation,
     JoinRequest,
     Member,
     Organization,
     OrganizationPlan,
     OwnerType,
     Role,
-    User,
     UserType,
 )
 from hublet.accounts.users.store import (
@@ -316,140 +313,3 @@ def account_record(row: Row) -> Account:
         type=OwnerType.organization if is_organization else OwnerType.user,
         is_service_account=row["type"] == UserType.service,
     )
-
-
-_INVITATION_COLUMNS = (
-    "id, organization_id, role, email, creator_id, creator_name, created_at, expires_at"
-)
-
-
-async def add_invitation(conn: Connection, invitation: Invitation, *, digest: str) -> None:
-    await conn.execute(
-        f"""
-        INSERT INTO invitations ({_INVITATION_COLUMNS}, digest)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-        """,
-        invitation.id, invitation.organization_id, invitation.role, invitation.email,
-        invitation.creator_id, invitation.creator_name, to_micros(invitation.created_at),
-        to_micros(invitation.expires_at), digest,
-    )  # fmt: skip
-
-
-async def find_invitation(conn: Reader, digests: Iterable[str]) -> Invitation | None:
-    """Return the invitation with one of these digests, unless it has ended or expired."""
-    row = await conn.fetch_one(
-        f"""
-        SELECT {_INVITATION_COLUMNS} FROM invitations
-        WHERE digest IN each($1) AND ended_at IS NULL AND expires_at > $2
-        """,
-        msgspec.json.encode(list(digests)).decode(), micros(),
-    )  # fmt: skip
-    return _invitation_record(row) if row else None
-
-
-async def list_invitations(conn: Reader, *, organization_id: str | None) -> list[Invitation]:
-    """Return the open invitations to an organization, or to the hub alone, newest first."""
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {_INVITATION_COLUMNS} FROM invitations
-        WHERE organization_id IS NOT DISTINCT FROM $1 AND ended_at IS NULL AND expires_at > $2
-        ORDER BY id DESC
-        """,
-        organization_id, micros(),
-    )  # fmt: skip
-    return [_invitation_record(row) for row in rows]
-
-
-async def end_invitation(
-    conn: Connection, invitation_id: str, *, accepted_by: str | None = None
-) -> bool:
-    """End an invitation; False when it has ended or expired already."""
-    return await conn.execute(
-        """
-        UPDATE invitations SET ended_at = $1, accepted_by = $2
-        WHERE id = $3 AND ended_at IS NULL AND expires_at > $1
-        """,
-        micros(), accepted_by, invitation_id,
-    ) == 1  # fmt: skip
-
-
-def _invitation_record(row: Row) -> Invitation:
-    return Invitation(
-        id=row["id"],
-        organization_id=row["organization_id"],
-        role=Role(row["role"]) if row["role"] else None,
-        email=row["email"],
-        creator_id=row["creator_id"],
-        creator_name=row["creator_name"],
-        created_at=from_micros(row["created_at"]),
-        expires_at=from_micros(row["expires_at"]),
-    )
-
-
-# By the word that a filter has for them.
-_STATES = {
-    "active": "u.disabled_at IS NULL",
-    "disabled": "u.disabled_at IS NOT NULL",
-    "administrators": "u.is_admin",
-}
-
-
-async def search_users(
-    conn: Reader, words: str, *, state: str = "", after: str = "", limit: int = 100
-) -> list[User]:
-    """Return users whose name, full name or an address has the words in it, oldest first."""
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {USER_COLUMNS} FROM users u
-        WHERE u.id > $1 AND {_STATES.get(state, "TRUE")} AND (
-            lower(u.name) LIKE $2 ESCAPE '!' OR lower(u.fullname) LIKE $2 ESCAPE '!' OR EXISTS (
-                SELECT 1 FROM emails e WHERE e.user_id = u.id AND e.address_key LIKE $2 ESCAPE '!'
-            )
-        )
-        ORDER BY u.id LIMIT $3
-        """,
-        after, _pattern(words), limit,
-    )  # fmt: skip
-    return [user_record(row) for row in rows]
-
-
-async def list_memberships(
-    conn: Reader, user_ids: Iterable[str]
-) -> dict[str, list[tuple[str, Role]]]:
-    """Return the organizations of these users, by name, each with the role there."""
-    rows = await conn.fetch_all(
-        """
-        SELECT m.user_id, o.name, m.role
-        FROM memberships m JOIN organizations o ON o.id = m.organization_id
-        WHERE m.user_id IN each($1) ORDER BY o.name
-        """,
-        msgspec.json.encode(list(user_ids)).decode(),
-    )
-    found: dict[str, list[tuple[str, Role]]] = {}
-    for row in rows:
-        found.setdefault(row["user_id"], []).append((row["name"], Role(row["role"])))
-    return found
-
-
-async def search(
-    conn: Reader, words: str, *, after: str = "", limit: int = 100
-) -> list[tuple[Organization, int]]:
-    """Return organizations whose name has the words in it, oldest first, and their members."""
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {ORGANIZATION_COLUMNS}, (
-            SELECT count(*) FROM memberships m WHERE m.organization_id = o.id
-        ) AS members FROM organizations o
-        WHERE o.id > $1
-          AND (lower(o.name) LIKE $2 ESCAPE '!' OR lower(o.fullname) LIKE $2 ESCAPE '!')
-        ORDER BY o.id LIMIT $3
-        """,
-        after, _pattern(words), limit,
-    )  # fmt: skip
-    return [(organization_record(row), row["members"]) for row in rows]
-
-
-def _pattern(words: str) -> str:
-    """Return what `LIKE … ESCAPE '!'` finds the words with, wherever they stand."""
-    escaped = re.sub(r"([%_!])", r"!\1", words.lower())
-    return f"%{escaped}%"

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from hublet.accounts.names import name_key
 from hublet.community.threads.records import ThreadKind
-from hublet.community.threads.store import like_pattern
-from hublet.core.database import Reader, Row
+from hublet.core.database import Reader, Row, like_pattern
 from hublet.notifications.inbox.conditions import (
     REPO_COLUMNS,
     ROLE_JOINS,

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from pydantic import MISSING
 
-from hublet.accounts import administration
+from hublet.accounts import administration, administration_store
 from hublet.accounts.administration_schemas import AddOrganization, AddUser, SetPlan
-from hublet.accounts.organizations import audit_store, service, store
+from hublet.accounts.organizations import audit_store, service
 from hublet.accounts.organizations.schemas import UpdateOrganization
 from hublet.accounts.passwords import new_password
 from hublet.accounts.records import Actor, OrganizationPlan
@@ -118,12 +118,12 @@ async def _show_users(  # noqa: PLR0913 - what the page shows besides
     after = read_cursor(cursor) if cursor else ""
     async with visit.database.read() as conn:
         frame = await admin_frame(visit, conn, _USERS)
-        listed = await store.search_users(
+        listed = await administration_store.search_users(
             conn, words.strip(), state=state, after=after, limit=_SHOWN + 1
         )
         rows = listed[:_SHOWN]
         ids = [user.id for user in rows]
-        memberships = await store.list_memberships(conn, ids)
+        memberships = await administration_store.list_memberships(conn, ids)
         sign_ins = await audit_store.last_sign_ins(conn, ids)
     return await render(
         visit,
@@ -204,7 +204,9 @@ async def _show_organizations(
     after = read_cursor(cursor) if cursor else ""
     async with visit.database.read() as conn:
         frame = await admin_frame(visit, conn, _ORGANIZATIONS)
-        listed = await store.search(conn, words.strip(), after=after, limit=_SHOWN + 1)
+        listed = await administration_store.search_organizations(
+            conn, words.strip(), after=after, limit=_SHOWN + 1
+        )
     rows = listed[:_SHOWN]
     return await render(
         visit,

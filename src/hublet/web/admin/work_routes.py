@@ -15,7 +15,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, NotFound
 from hublet.core.leases import WorkerClaims
 from hublet.core.pages import PageRouter
-from hublet.jobs import store as jobs
+from hublet.jobs import statistics_store as jobs
 from hublet.login.auth import FormFields
 from hublet.repos import pruning, scrub_store, scrubber, usage, usage_store
 from hublet.tokens.auth import check_administrator

@@ -18,7 +18,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.http.event_streams import CheckAccess
 from hublet.core.logs import get_logger
 from hublet.core.version_watcher import VersionWatcher
-from hublet.jobs import store
+from hublet.jobs import statistics_store
 from hublet.jobs.logs.lines import LogLines, LogRange, read_new
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.logs.watcher import LogWatcher
@@ -47,7 +47,7 @@ class JobWatcher(VersionWatcher):
         super().__init__(database, JOBS, pause_seconds=_STAGE_PAUSE_SECONDS)
 
     async def read_versions(self, conn: Reader, keys: Sequence[str]) -> Mapping[str, int]:
-        return await store.versions_of(conn, keys)
+        return await statistics_store.versions_of(conn, keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class JobFeed:
     async def _read_version(self) -> None:
         try:
             async with self._feeds.database.read() as conn:
-                versions = await store.versions_of(conn, [self.job_id])
+                versions = await statistics_store.versions_of(conn, [self.job_id])
         except DatabaseUnavailable:
             return
         self.version = versions.get(self.job_id, 0)

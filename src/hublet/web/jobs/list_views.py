@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
-from hublet.jobs import service, store
+from hublet.jobs import service, statistics_store
 from hublet.jobs.access import JobAccess, get_access
 from hublet.jobs.presenter import render_all
 from hublet.jobs.records import JOBS, InitiatorType, JobRecord, Spec, Stage
@@ -13,7 +13,7 @@ from hublet.web.auth import PageVisit
 from hublet.web.live import LiveKind
 
 # The stages of the jobs of an owner, by its id.
-JOBS_OF_OWNER = LiveKind(channel=JOBS, read_versions=store.versions_of_owners)
+JOBS_OF_OWNER = LiveKind(channel=JOBS, read_versions=statistics_store.versions_of_owners)
 
 # The look of a badge for each stage.
 _TONES = {Stage.scheduling: "info", Stage.running: "ok", Stage.completed: "ok", Stage.error: "bad"}
@@ -49,7 +49,7 @@ def purpose_of(access: JobAccess) -> str:
 async def stream_of(conn: Reader, head: JobOwnerPage) -> str:
     """Return the address of the stream of a page on these jobs; read it before what is shown."""
     owner_id = head.access.owner.id
-    versions = await store.versions_of_owners(conn, [owner_id])
+    versions = await statistics_store.versions_of_owners(conn, [owner_id])
     return f"{head.path}/events?since={versions[owner_id]}"
 
 

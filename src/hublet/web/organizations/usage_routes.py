@@ -7,7 +7,7 @@ from fastapi import Response
 
 from hublet.core.clock import from_micros, now, to_micros
 from hublet.core.pages import PageRouter, bytes_text
-from hublet.jobs import store as jobs
+from hublet.jobs import statistics_store as jobs
 from hublet.jobs.records import DailyJobUsage
 from hublet.repos import settings as repo_settings
 from hublet.repos import usage_store
