@@ -1,14 +1,11 @@
-"""Views of the settings of notifications: preferences in words, and lists of what is watched."""
+"""Preferences of notifications in words, by what they are about."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlencode
+from collections.abc import Iterable
 
 from hublet.core.dataclasses import dataclass
-from hublet.notifications.preferences.switches import SWITCHES, PreferenceKey
-from hublet.notifications.records import MuteType, SubscriptionEntry, WatchType
+from hublet.notifications.preferences.switches import PreferenceKey
 
 K = PreferenceKey
-PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +15,6 @@ class PreferenceRow:
     text: str
     web: PreferenceKey | None = None
     mail: PreferenceKey | None = None
-
-    @property
-    def is_unused(self) -> bool:
-        """Whether nothing in this hub sends it."""
-        return all(SWITCHES[key].about is None for key in (self.web, self.mail) if key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,62 +94,6 @@ GROUPS = (
         ),
     ),
 )
-
-_TITLES = {
-    WatchType.repo: "Repositories",
-    WatchType.user: "People",
-    WatchType.org: "Organizations",
-    MuteType.thread: "Threads",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionList:
-    """A page of what is watched or muted: those whose names have a text, by their types."""
-
-    path: str
-    search: str
-    page: int
-    total: int
-    groups: Mapping[str, Sequence[SubscriptionEntry]]
-    matching: int
-
-    @property
-    def newer(self) -> str | None:
-        return self.address(self.page - 1) if self.page else None
-
-    @property
-    def older(self) -> str | None:
-        return self.address(self.page + 1) if (self.page + 1) * PAGE_SIZE < self.matching else None
-
-    def address(self, page: int) -> str:
-        asked = {"q": self.search, "p": page}
-        found = urlencode({name: value for name, value in asked.items() if value})
-        return f"{self.path}?{found}" if found else self.path
-
-
-def list_of(
-    entries: Sequence[SubscriptionEntry], path: str, *, search: str, page: int
-) -> SubscriptionList:
-    text = search.casefold()
-    matching = [each for each in entries if text in each.name.casefold()]
-    order = list(_TITLES)
-    matching.sort(key=lambda each: (order.index(_kind(each)), each.name.casefold()))
-    groups: dict[str, list[SubscriptionEntry]] = {}
-    for each in matching[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]:
-        groups.setdefault(_TITLES[_kind(each)], []).append(each)
-    return SubscriptionList(
-        path=path,
-        search=search,
-        page=page,
-        total=len(entries),
-        groups=groups,
-        matching=len(matching),
-    )
-
-
-def _kind(entry: SubscriptionEntry) -> WatchType | MuteType:
-    return MuteType.thread if entry.type == MuteType.thread else WatchType(entry.type)
 
 
 def keys_of(groups: Iterable[PreferenceGroup]) -> list[PreferenceKey]:
