@@ -15,6 +15,8 @@ class PreferenceRow:
     text: str
     web: PreferenceKey | None = None
     mail: PreferenceKey | None = None
+    # Messages of the hub: no switch keeps them out of the inbox.
+    is_always_in_inbox: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,10 @@ class PreferenceGroup:
 
 def _mail(text: str, key: PreferenceKey) -> PreferenceRow:
     return PreferenceRow(text=text, mail=key)
+
+
+def _message(text: str, key: PreferenceKey) -> PreferenceRow:
+    return PreferenceRow(text=text, mail=key, is_always_in_inbox=True)
 
 
 GROUPS = (
@@ -62,17 +68,16 @@ GROUPS = (
         title="Repositories and jobs",
         rows=(
             _mail("New tags in repositories that you watch", K.repo_release),
-            _mail("Somebody asks to read your gated repository", K.gated_user_access_request),
-            _mail("A job of yours ended", K.job_status),
+            _message("Somebody asks to read your gated repository", K.gated_user_access_request),
+            _message("A job of yours ended", K.job_status),
         ),
     ),
     PreferenceGroup(
         title="Your account",
-        hint="Messages of the hub about these always come into the inbox.",
         rows=(
-            _mail("Somebody began to follow you", K.user_follows),
-            _mail("An organization added you", K.org_request),
-            _mail("A credential of yours can be read by others", K.secret_detected),
+            _message("Somebody began to follow you", K.user_follows),
+            _message("An organization added you", K.org_request),
+            _message("A credential of yours can be read by others", K.secret_detected),
             _mail("Your account was switched off", K.locked_out),
         ),
     ),
