@@ -1,14 +1,11 @@
-"""Views of the settings of notifications: preferences in words, and lists of what is watched."""
+"""Preferences of notifications in words, by what they are about."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlencode
+from collections.abc import Iterable
 
 from hublet.core.dataclasses import dataclass
-from hublet.notifications.preferences.switches import SWITCHES, PreferenceKey
-from hublet.notifications.records import MuteType, SubscriptionEntry, WatchType
+from hublet.notifications.preferences.switches import PreferenceKey
 
 K = PreferenceKey
-PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +15,8 @@ class PreferenceRow:
     text: str
     web: PreferenceKey | None = None
     mail: PreferenceKey | None = None
-
-    @property
-    def is_unused(self) -> bool:
-        """Whether nothing in this hub sends it."""
-        return all(SWITCHES[key].about is None for key in (self.web, self.mail) if key)
+    # Messages of the hub: no switch keeps them out of the inbox.
+    is_always_in_inbox: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +28,10 @@ class PreferenceGroup:
 
 def _mail(text: str, key: PreferenceKey) -> PreferenceRow:
     return PreferenceRow(text=text, mail=key)
+
+
+def _message(text: str, key: PreferenceKey) -> PreferenceRow:
+    return PreferenceRow(text=text, mail=key, is_always_in_inbox=True)
 
 
 GROUPS = (
@@ -70,17 +68,16 @@ GROUPS = (
         title="Repositories and jobs",
         rows=(
             _mail("New tags in repositories that you watch", K.repo_release),
-            _mail("Somebody asks to read your gated repository", K.gated_user_access_request),
-            _mail("A job of yours ended", K.job_status),
+            _message("Somebody asks to read your gated repository", K.gated_user_access_request),
+            _message("A job of yours ended", K.job_status),
         ),
     ),
     PreferenceGroup(
         title="Your account",
-        hint="Messages of the hub about these always come into the inbox.",
         rows=(
-            _mail("Somebody began to follow you", K.user_follows),
-            _mail("An organization added you", K.org_request),
-            _mail("A credential of yours can be read by others", K.secret_detected),
+            _message("Somebody began to follow you", K.user_follows),
+            _message("An organization added you", K.org_request),
+            _message("A credential of yours can be read by others", K.secret_detected),
             _mail("Your account was switched off", K.locked_out),
         ),
     ),
@@ -102,62 +99,6 @@ GROUPS = (
         ),
     ),
 )
-
-_TITLES = {
-    WatchType.repo: "Repositories",
-    WatchType.user: "People",
-    WatchType.org: "Organizations",
-    MuteType.thread: "Threads",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionList:
-    """A page of what is watched or muted: those whose names have a text, by their types."""
-
-    path: str
-    search: str
-    page: int
-    total: int
-    groups: Mapping[str, Sequence[SubscriptionEntry]]
-    matching: int
-
-    @property
-    def newer(self) -> str | None:
-        return self.address(self.page - 1) if self.page else None
-
-    @property
-    def older(self) -> str | None:
-        return self.address(self.page + 1) if (self.page + 1) * PAGE_SIZE < self.matching else None
-
-    def address(self, page: int) -> str:
-        asked = {"q": self.search, "p": page}
-        found = urlencode({name: value for name, value in asked.items() if value})
-        return f"{self.path}?{found}" if found else self.path
-
-
-def list_of(
-    entries: Sequence[SubscriptionEntry], path: str, *, search: str, page: int
-) -> SubscriptionList:
-    text = search.casefold()
-    matching = [each for each in entries if text in each.name.casefold()]
-    order = list(_TITLES)
-    matching.sort(key=lambda each: (order.index(_kind(each)), each.name.casefold()))
-    groups: dict[str, list[SubscriptionEntry]] = {}
-    for each in matching[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]:
-        groups.setdefault(_TITLES[_kind(each)], []).append(each)
-    return SubscriptionList(
-        path=path,
-        search=search,
-        page=page,
-        total=len(entries),
-        groups=groups,
-        matching=len(matching),
-    )
-
-
-def _kind(entry: SubscriptionEntry) -> WatchType | MuteType:
-    return MuteType.thread if entry.type == MuteType.thread else WatchType(entry.type)
 
 
 def keys_of(groups: Iterable[PreferenceGroup]) -> list[PreferenceKey]:
