@@ -264,7 +264,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
         }
         _break_folders(place, values["broken"])
         _administration(server, place)
-        cookies = {name: _signed_in(server, name) for name in clients}
+        cookies = {name: sign_in(server, name, PASSWORD) for name in clients}
         yield SeededHub(address=server.address, values=values, cookies={None: {}, **cookies})
 
 
@@ -278,12 +278,13 @@ def _person(server: Server, place: Place, name: str) -> httpx2.Client:
     return server.client(token)
 
 
-def _signed_in(server: Server, name: str) -> dict[str, str]:
+def sign_in(server: Server, name: str, password: str) -> dict[str, str]:
+    """Return the cookies of a new session."""
     with server.client() as browser:
         _answer(
             browser.post(
                 "/login",
-                data={"name": name, "password": PASSWORD},
+                data={"name": name, "password": password},
                 headers={"Origin": server.address},
             )
         )

@@ -1,11 +1,14 @@
-"""Pictures of the documentation: contact sheets of all pages, and the two of the README.
+"""Pictures of the documentation: pages of a hub that `hublet demo` filled, and contact sheets of all.
 
 `make pictures` writes them anew. The thumbnails are put together by the browser itself.
 """
 
+import json
+import sys
 import tempfile
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Literal
@@ -13,11 +16,22 @@ from typing import Literal
 from playwright.sync_api import Browser, Page
 
 from browsers import chromium_browser
-from processes import Place
-from web.page_inventory import PAGES, PageCase, SeededHub, seeded_hub
+from processes import Place, run_hublet, serving
+from web.page_inventory import PAGES, PageCase, SeededHub, seeded_hub, sign_in
 
 _FOLDER = Path(__file__).parents[2] / "docs/images"
-_README = {"model": "repository.png", "pull request with conflict": "pull-request.png"}
+# The pages of the demo that the documentation shows, by the name of the picture. Those that are not
+# built yet are left out; the page of `docs/` that has the picture stands behind them.
+_DEMO = {
+    "repository": "/ada/engine-7b",  # README.md, browser.md
+    "pull-request": "/ada/engine-7b/discussions/3",  # README.md
+    "connected-applications": "/settings/connected-applications",  # oauth.md
+    "job": "{train-engine}",  # jobs.md
+    "jobs": "/jobs/ada",  # jobs.md
+    "webhooks": "/settings/webhooks",  # webhooks.md
+    "inbox": "/notifications",  # notifications.md
+    "administration": "/admin/users",  # operating.md
+}
 _ON_A_PHONE = {"start page", "model", "code", "thread", "pull request with conflict", "models"}
 _SHEET = """<!doctype html><style>
 body { margin: 0; padding: 12px; width: 1260px; background: %s; color: %s; font: 11px sans-serif }
@@ -67,24 +81,47 @@ def _write_sheet(browser: Browser, hub: SeededHub, theme: _Theme) -> None:
     sheet.close()
 
 
-def _write_readme_pictures(browser: Browser, hub: SeededHub) -> None:
-    page = _open(browser, hub, "ada", "light", 1280)
-    for case in PAGES:
-        if case.name in _README:
-            page.goto(hub.url_of(case))
-            page.screenshot(path=_FOLDER / _README[case.name])
+@contextmanager
+def _demo_hub(place: Place) -> Iterator[SeededHub]:
+    """Run a hub that the demo filled; ada, who is signed in, administers it too."""
+    place.folder.mkdir()
+    filled = run_hublet("demo", "--json", *place.flags, folder=place.folder)
+    assert filled.returncode == 0, filled.stderr
+    added = json.loads(filled.stdout)["added"]
+    [password] = [each["secret"] for each in added if each["detail"] == "Ada Lovelace"]
+    jobs = {
+        each["detail"].partition(",")[0]: each["name"] for each in added if each["what"] == "job"
+    }
+    with serving(place) as server:
+        with server.client(server.token) as administrator:
+            administrator.patch("/api/admin/users/ada", json={"isAdmin": True}).raise_for_status()
+        cookies = {"ada": sign_in(server, "ada", password)}
+        yield SeededHub(address=server.address, values=jobs, cookies=cookies)
+
+
+def _write_demo_pictures(browser: Browser, hub: SeededHub, theme: _Theme) -> None:
+    page = _open(browser, hub, "ada", theme, 1280)
+    for name, path in _DEMO.items():
+        response = page.goto(hub.address + path.format_map(hub.values))
+        if response is None or not response.ok:
+            sys.stderr.write(f"{name}: there is no page {path} yet\n")
+            continue
+        # Streams never end, so there is no moment at which the network is idle.
+        page.locator("[data-later]").first.wait_for(state="detached")
+        end = "" if theme == "light" else "-dark"
+        page.screenshot(path=_FOLDER / f"{name}{end}.png")
     page.context.close()
 
 
 def main() -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        seeded_hub(Place(folder=Path(folder))) as hub,
-        chromium_browser() as browser,
-    ):
-        _write_readme_pictures(browser, hub)
-        _write_sheet(browser, hub, "light")
-        _write_sheet(browser, hub, "dark")
+    with tempfile.TemporaryDirectory() as folder, chromium_browser() as browser:
+        with _demo_hub(Place(folder=Path(folder) / "demo")) as hub:
+            _write_demo_pictures(browser, hub, "light")
+            _write_demo_pictures(browser, hub, "dark")
+        (pages := Path(folder) / "pages").mkdir()
+        with seeded_hub(Place(folder=pages)) as hub:
+            _write_sheet(browser, hub, "light")
+            _write_sheet(browser, hub, "dark")
 
 
 if __name__ == "__main__":

@@ -152,8 +152,8 @@ COMMENTS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("alan", "question", "Thank you!\n\n```sh\nhf download ada/engine-7b\n```", {"ada": "thumbsup"}),
     ("grace", "merged", "Thanks for the quick merge.", {"ada": "hugs"}),
     ("ada", "conflict", "`config.json` changed meanwhile, could you look at it again?", {"alan": "eyes"}),
-    ("alan", "conflict", "I will, tonight. @grace, do you agree with the padding?", {}),
-    ("grace", "ready", "Ready from my side, @ada.", {"alan": "plus"}),
+    ("alan", "ready", "@grace, does it agree with the padding?", {}),
+    ("grace", "ready", "It does. Ready from my side, @ada.", {"alan": "plus"}),
 )  # fmt: skip
 PROPOSALS = (
     ("grace", "merged", "LICENSE", "Apache-2.0\n", "Add the license", "The card names it, the file was missing."),
@@ -382,9 +382,12 @@ def plot_picture(*, decay: int, width: int = 640, height: int = 280) -> bytes:
     rows = [bytearray(b"\xff" * (3 * width)) for _ in range(height)]
     for line in range(20, height, 52):
         rows[line] = bytearray(b"\xe8" * (3 * width))
-    for x in range(width):
-        y = 20 + (height - 50) * (1 - exp(-x / decay / 2)) + 5 * sin(x * 1.7) * exp(-x / 300)
-        for at in range(max(0, int(y) - 1), min(height, int(y) + 2)):
+    heights = [
+        int(20 + (height - 50) * (1 - exp(-x / decay / 2)) + 6 * sin(x / 5) * exp(-x / 200))
+        for x in range(width)
+    ]
+    for x, (before, y) in enumerate(zip([heights[0], *heights], heights, strict=False)):
+        for at in range(min(before, y), min(height, max(before, y) + 3)):
             rows[at][3 * x : 3 * x + 3] = b"\x34\x5f\xd8"
     pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
     size = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
