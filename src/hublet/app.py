@@ -40,7 +40,7 @@ from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
 from hublet.web import routes as web
-from hublet.web.threads.stream import ThreadWatcher
+from hublet.web.live import LiveStreams
 from hublet.webhooks import routes as webhooks
 
 # In the order in which their routes are looked up: what the hub lacks comes last.
@@ -88,7 +88,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.downloads = DownloadCounter(database)
     app.state.cas = Cas(database)
     app.state.inbox_watcher = InboxWatcher(database)
-    app.state.thread_watcher = ThreadWatcher(database)
+    app.state.live_streams = LiveStreams(database)
     app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.grant_context = GrantContext(database, app.state.limiter)

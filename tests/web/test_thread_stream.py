@@ -9,8 +9,11 @@ from fastapi import FastAPI
 
 from community.discussions import PATH, commit, post_commit
 from hublet.community.threads import store
+from hublet.core import outbox
 from hublet.core.database import Database, Reader
-from hublet.web.threads import stream
+from hublet.web import live
+from hublet.web.live import LiveKind
+from hublet.web.threads import editor_routes
 from patience import SOON_SECONDS
 from people import Headers, sign_in
 from repositories import a_repo
@@ -25,7 +28,7 @@ async def repo_id(client: httpx2.AsyncClient, ada: Headers) -> str:
 
 async def version_of(client: httpx2.AsyncClient, path: str) -> int:
     page = await open_page(client, path)
-    return int(page.one("div", class_="two").attributes["data-version"])
+    return int(page.one("body").attributes["data-live"].partition("since=")[2])
 
 
 async def next_version(listener: StreamClient) -> int:
@@ -100,7 +103,8 @@ async def test_all_open_pages_share_one_statement(
         asked.append(len(keys))
         return await store.versions_of(conn, keys)
 
-    monkeypatch.setattr(stream, "versions_of", counted)
+    counting = LiveKind(channel=outbox.CHANNEL, read_versions=counted)
+    monkeypatch.setattr(editor_routes, "THREAD_CONTENT", counting)
     streams = [
         open_stream(app, f"{thread}/events", {}, since=str(version))
         for thread, version in zip(threads, since, strict=True)
@@ -121,7 +125,7 @@ async def test_a_viewer_has_so_many_streams_and_no_more(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream, "MOST_STREAMS", 1)
+    monkeypatch.setattr(live, "MOST_STREAMS", 1)
     thread = await a_thread(client, ada)
 
     async with open_stream(app, f"{thread}/events", {}) as first:

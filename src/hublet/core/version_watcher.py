@@ -41,9 +41,12 @@ class VersionWatcher(ABC):
         return len(self._streams.get(key, ()))
 
     @contextmanager
-    def subscribe(self, key: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set after every change which is committed from now on."""
-        changed = asyncio.Event()
+    def subscribe(self, key: str, changed: asyncio.Event | None = None) -> Iterator[asyncio.Event]:
+        """Yield an event that is set after every change which is committed from now on.
+
+        A stream of several keys may bring one event for all of them.
+        """
+        changed = changed or asyncio.Event()
         self._streams.setdefault(key, set()).add(changed)
         self._keep_watching()
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from hublet.core.config import Settings
 from hublet.core.database import Database
@@ -15,7 +15,7 @@ from hublet.login.records import Session
 from hublet.login.sessions import caller_of
 from hublet.tokens.records import Caller
 
-__all__ = ["FreshVisit", "PageVisit", "SignedInVisit", "Visit"]
+__all__ = ["FreshVisit", "PageVisit", "SignedInVisit", "Since", "Visit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +75,6 @@ Visit = Annotated[PageVisit, Depends(visit_of)]
 SignedInVisit = Annotated[PageVisit, Depends(signed_in_visit)]
 # Who signed in long ago has to do so again: for deleting, secrets and roles.
 FreshVisit = Annotated[PageVisit, Depends(fresh_visit)]
+
+# The version of what a page shows, in the address of its stream (`web.live`).
+Since = Annotated[int, Query(ge=0, lt=2**63)]

@@ -53,16 +53,23 @@ async def frame_for(
 
 
 async def render(
-    visit: PageVisit, template: str, *, frame: Frame | None, status: int = 200, **values: Any
+    visit: PageVisit,
+    template: str,
+    *,
+    frame: Frame | None,
+    status: int = 200,
+    live: str | None = None,
+    **values: Any,
 ) -> Response:
     """Answer with a page, or with the block of it that a script asks for.
 
     A template's blocks are its fragments: with the header `Fragment: merge-box` the answer is the
-    block `merge_box` alone.
+    block `merge_box` alone. `live` is the address of the page's stream (`web.live`), with the version
+    that it shows; when the stream says that this changed, the script asks for the block `live`.
     """
     request = visit.request
     toast = _read_toast(visit)
-    values |= {"frame": frame, "visit": visit, "toast": toast}
+    values |= {"frame": frame, "visit": visit, "toast": toast, "live": live}
     if fragment := request.headers.get("fragment"):
         block = await asyncio.to_thread(
             _templates.render_block, template, fragment.replace("-", "_"), **values

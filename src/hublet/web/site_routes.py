@@ -15,7 +15,8 @@ from hublet.description.outline import outline_of
 from hublet.login.auth import FormFields
 from hublet.login.browser import cookie_rules, safe_path
 from hublet.login.forms import check_origin
-from hublet.web.auth import Visit
+from hublet.web.auth import SignedInVisit, Visit
+from hublet.web.live import live_stream
 from hublet.web.pages import go_to
 
 router = Router()
@@ -100,6 +101,12 @@ _ROBOTS = Document(
 @router.get("/robots.txt", include_in_schema=False)
 async def get_robots_txt(request: Request) -> Response:
     return document_response(request, _ROBOTS)
+
+
+@pages.get("/live")
+async def stream_unread(visit: SignedInVisit) -> Response:
+    """Say how much is unread, on pages that show nothing else that changes."""
+    return live_stream(visit)
 
 
 @pages.post("/settings/theme")

@@ -93,6 +93,144 @@ document.addEventListener("submit", async (event) => {
   fresh.querySelectorAll("button")[position]?.focus();
 });
 
+// ---- live pages: what others do meanwhile ----
+/** Says a sentence where the page has room for it. @param {string} text */
+function complain(text) {
+  const note = document.createElement("p");
+  note.className = "notice bad";
+  note.setAttribute("role", "alert");
+  note.textContent = text;
+  document.getElementById("problem")?.replaceChildren(note);
+}
+document.addEventListener("problem", (event) => complain(/** @type {CustomEvent} */ (event).detail));
+
+/** @type {Map<string, string>} What the server said last, by element. */
+const shown = new Map();
+
+/** Whether somebody is about to do something there. @param {Element} part */
+const isBusy = (part) =>
+  part.contains(document.activeElement) ||
+  !!part.querySelector("textarea, details[open]") ||
+  [...part.querySelectorAll("input")].some((each) => each.checked !== each.defaultChecked || each.value !== each.defaultValue);
+
+/** @param {Element} old @param {Element} part */
+function renew(old, part) {
+  const html = part.outerHTML.replace(/value="[0-9a-f]{64,}"|<time.*?<\/time>/g, "");
+  if (shown.get(part.id) === html || isBusy(old)) return;
+  shown.set(part.id, html);
+  old.replaceWith(part);
+  localTimes(part);
+}
+
+/** Renews the entries of a list one by one, and returns how many are new; "exact" drops those that are gone.
+ * @param {HTMLElement} list @param {Element} fresh */
+function renewEntries(list, fresh) {
+  let added = 0;
+  /** @type {Element | null} */
+  let last = null;
+  const entries = [...fresh.children];
+  const ids = new Set(entries.map((entry) => entry.id));
+  for (const entry of entries) {
+    const old = document.getElementById(entry.id);
+    if (old) renew(old, entry);
+    else {
+      if (last) last.after(entry);
+      else list.prepend(entry);
+      localTimes(entry);
+      added += 1;
+    }
+    last = document.getElementById(entry.id);
+  }
+  if (list.dataset.entries === "exact") {
+    for (const each of [...list.children]) if (!ids.has(each.id) && !isBusy(each)) each.remove();
+  }
+  return added;
+}
+
+/** Puts the elements of the block `live` in the places of those with the same ids. @param {string} html */
+function apply(html) {
+  const fresh = document.createElement("template");
+  fresh.innerHTML = html;
+  let added = 0;
+  for (const part of [...fresh.content.children]) {
+    const old = document.getElementById(part.id);
+    if (old?.hasAttribute("data-entries")) added += renewEntries(old, part);
+    else if (old) renew(old, part);
+  }
+  const status = one("#live-status");
+  if (status && added) status.textContent = `${added} ${status.dataset.text}`;
+}
+
+async function refresh() {
+  const response = await fetch(location.href, { headers: { Fragment: "live" } });
+  if (response.ok && response.headers.get("Vary")?.includes("Fragment")) apply(await response.text());
+}
+
+// A form with `data-live` gets the block `live` back.
+document.addEventListener("submit", async (event) => {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  const by = /** @type {HTMLButtonElement | null} */ (event.submitter);
+  if (!form.matches("[data-live]") || by?.name === "preview") return;
+  event.preventDefault();
+  const body = new URLSearchParams();
+  for (const [field, value] of new FormData(form, by)) body.append(field, String(value));
+  by?.setAttribute("aria-busy", "true");
+  const response = await fetch(form.action, { method: "POST", body, headers: { Fragment: "live" } }).catch(() => null);
+  by?.removeAttribute("aria-busy");
+  if (!response || response.redirected || !response.headers.get("Vary")?.includes("Fragment")) {
+    return complain(response?.redirected ? "You are signed out. Sign in in another window, then send it again." : "That did not work; please try again.");
+  }
+  by?.closest("details")?.removeAttribute("open");
+  by?.blur();
+  if (response.ok) {
+    for (const area of form.querySelectorAll("textarea")) (area.value = ""), (area.hidden = false);
+    form.querySelector(".drawn")?.setAttribute("hidden", "");
+    form.querySelector("[data-once]")?.remove();
+  }
+  apply(await response.text());
+});
+
+/** @param {number} count */
+function showUnread(count) {
+  const bell = one("[data-unread]");
+  if (!bell) return;
+  bell.setAttribute("aria-label", count ? `Inbox, ${count} unread` : "Inbox");
+  one(".badge-n", bell)?.remove();
+  if (!count) return;
+  const badge = document.createElement("span");
+  badge.className = "badge-n";
+  badge.setAttribute("aria-hidden", "true");
+  badge.textContent = count < 100 ? String(count) : "99+";
+  bell.append(badge);
+}
+
+// One stream for each page that is looked at: a browser has six connections to a host.
+const live = document.body.dataset.live;
+/** @type {EventSource | null} */
+let stream = null;
+let since = "";
+let leaving = 0;
+function listen() {
+  const address = new URL(live ?? "", location.href);
+  if (since) address.searchParams.set("since", since);
+  stream = new EventSource(address);
+  stream.addEventListener("changed", (event) => {
+    since = event.lastEventId;
+    refresh();
+  });
+  stream.addEventListener("unread", (event) => showUnread(Number(event.data)));
+  // A page may have events of its own in the same stream.
+  document.dispatchEvent(new CustomEvent("stream", { detail: stream }));
+}
+if (live) {
+  listen();
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(leaving);
+    if (document.hidden) leaving = setTimeout(() => (stream = (stream?.close(), null)), 30000);
+    else if (!stream) listen();
+  });
+}
+
 // Suggestions below the search box: arrows choose, Enter opens, Escape closes.
 const box = /** @type {HTMLInputElement | null} */ (one("#q"));
 if (box) {
@@ -125,7 +263,9 @@ if (box) {
   const ask = async () => {
     const text = box.value.trim();
     const response = text && (await fetch(`/search/suggestions?q=${encodeURIComponent(text)}`));
-    if (!response || !response.ok || box.value.trim() !== text) return show(false);
+    // Somebody may have typed on meanwhile, and the answer to that may have come first.
+    if (box.value.trim() !== text) return;
+    if (!response || !response.ok) return show(false);
     /** @type {{kind: string, title: string, path: string}[]} */
     const found = await response.json();
     chosen = -1;

@@ -1,4 +1,4 @@
-// Threads: preview, names, attachments, and what others do meanwhile. Every form works without it.
+// Threads: preview, names, attachments. Every form works without it.
 // @ts-check
 
 /** @param {string} id */
@@ -14,16 +14,6 @@ function send(editor, path, body, type) {
 function insert(area, text) {
   area.focus();
   area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
-}
-
-/** @param {string} text */
-function complain(text) {
-  const place = byId("thread-problem");
-  const note = document.createElement("p");
-  note.className = "notice bad";
-  note.setAttribute("role", "alert");
-  note.textContent = text;
-  place?.replaceChildren(note);
 }
 
 // ---- preview, quote ----
@@ -72,9 +62,10 @@ document.addEventListener("input", async (event) => {
   if (!begun) return closeNames(editor);
   const response = await fetch(`${editor.dataset.editor}/mentions?q=${encodeURIComponent(begun)}`);
   const html = response.ok ? await response.text() : "";
+  // Somebody may have typed on meanwhile, and the answer to that may have come first.
+  if (beginning(area) !== begun) return;
   closeNames(editor);
-  // Somebody may have typed on meanwhile.
-  if (!html || beginning(area) !== begun) return;
+  if (!html) return;
   const list = document.createElement("ul");
   list.className = "names";
   list.innerHTML = html;
@@ -111,7 +102,10 @@ async function attach(area, files) {
     const response = await send(editor, "/attachments", file, file.type || "application/octet-stream");
     const link = response.ok ? `${file.type.startsWith("image/") ? "!" : ""}[${name}](${await response.text()})` : "";
     area.value = area.value.replace(mark, () => link);
-    if (!response.ok) complain(`${name} was not taken: pictures, sounds and PDFs up to 10 MB, videos up to 50 MB.`);
+    if (!response.ok) {
+      const sentence = `${name} was not taken: pictures, sounds and PDFs up to 10 MB, videos up to 50 MB.`;
+      document.dispatchEvent(new CustomEvent("problem", { detail: sentence }));
+    }
   }
 }
 for (const kind of ["dragover", "dragleave", "drop", "paste"]) {
@@ -128,92 +122,6 @@ for (const kind of ["dragover", "dragleave", "drop", "paste"]) {
   });
 }
 
-// ---- what others do meanwhile ----
-/** @type {Map<string, string>} What the server said last, by element. */
-const shown = new Map();
-
-/** @param {Element} part */
-const isBusy = (part) => part.contains(document.activeElement) || !!part.querySelector("textarea, details[open]");
-
-/** @param {Element} old @param {Element} part */
-function renew(old, part) {
-  const html = part.outerHTML.replace(/value="[0-9a-f]{64,}"|<time.*?<\/time>/g, "");
-  if (shown.get(part.id) === html || isBusy(old)) return;
-  shown.set(part.id, html);
-  old.replaceWith(part);
-  part.dispatchEvent(new Event("fresh", { bubbles: true }));
-}
-
-/** @param {string} html */
-function apply(html) {
-  const fresh = document.createElement("template");
-  fresh.innerHTML = html;
-  const timeline = byId("timeline");
-  for (const part of [...fresh.content.children]) {
-    const old = byId(part.id);
-    if (old && part.id !== "timeline") renew(old, part);
-  }
-  for (const entry of [...(fresh.content.getElementById("timeline")?.children ?? [])]) {
-    const old = byId(entry.id);
-    if (old) renew(old, entry);
-    else timeline?.append(entry), entry.dispatchEvent(new Event("fresh", { bubbles: true }));
-  }
-}
-
-async function refresh() {
-  const response = await fetch(location.href, { headers: { Fragment: "live" } });
-  if (!response.ok) return;
-  const before = byId("timeline")?.childElementCount ?? 0;
-  apply(await response.text());
-  const more = (byId("timeline")?.childElementCount ?? 0) - before;
-  const status = byId("thread-status");
-  if (status && more > 0) status.textContent = `${more} new in this thread`;
-}
-
-document.addEventListener("submit", async (event) => {
-  const form = /** @type {HTMLFormElement} */ (event.target);
-  const by = /** @type {HTMLButtonElement | null} */ (event.submitter);
-  if (!form.matches("[data-live]") || by?.name === "preview") return;
-  event.preventDefault();
-  const body = new URLSearchParams();
-  for (const [field, value] of new FormData(form, by)) body.append(field, String(value));
-  by?.setAttribute("aria-busy", "true");
-  const response = await fetch(form.action, { method: "POST", body, headers: { Fragment: "live" } }).catch(() => null);
-  by?.removeAttribute("aria-busy");
-  if (!response || response.redirected || !response.headers.get("Vary")?.includes("Fragment")) {
-    return complain(response?.redirected ? "You are signed out. Sign in in another window, then send it again." : "That did not work; please try again.");
-  }
-  by?.closest("details")?.removeAttribute("open");
-  by?.blur();
-  if (response.ok) {
-    for (const area of form.querySelectorAll("textarea")) (area.value = ""), (area.hidden = false);
-    form.querySelector(".drawn")?.setAttribute("hidden", "");
-    form.querySelector("[data-once]")?.remove();
-  }
-  apply(await response.text());
-});
-
-const place = /** @type {HTMLElement | null} */ (document.querySelector("[data-thread]"));
-/** @type {EventSource | null} */
-let stream = null;
-let since = place?.dataset.version ?? "0";
-let leaving = 0;
-
-function listen() {
-  stream = new EventSource(`${place?.dataset.thread}?since=${since}`);
-  stream.addEventListener("changed", (event) => {
-    since = event.lastEventId;
-    refresh();
-  });
-}
-if (place) {
-  listen();
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(leaving);
-    if (document.hidden) leaving = setTimeout(() => (stream = (stream?.close(), null)), 30000);
-    else if (!stream) listen();
-  });
-}
 // A link to a comment of a long thread that this page does not show.
 if (byId("cut") && /^#[0-9a-f]{24}$/.test(location.hash) && !byId(location.hash.slice(1))) {
   location.replace(`?entries=all${location.hash}`);

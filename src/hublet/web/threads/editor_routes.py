@@ -1,7 +1,6 @@
 """HTTP for what a script asks of a thread: previews, names, attachments, and whether it changed."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -9,18 +8,18 @@ from markupsafe import Markup
 from starlette.datastructures import ImmutableMultiDict
 
 from hublet.community.discussions import service as discussions
-from hublet.community.threads.store import suggest_users
-from hublet.core.errors import AuthenticationNeeded
-from hublet.core.http.event_streams import CheckAccess, EventStream, LastEventId
-from hublet.core.http.exchange import allow_streaming, exchange_of
+from hublet.community.threads.store import suggest_users, versions_of
+from hublet.core import outbox
+from hublet.core.http.exchange import allow_streaming
 from hublet.core.pages import PageRouter, page_response
-from hublet.login.auth import FormFields, find_session
+from hublet.login.auth import FormFields
 from hublet.login.forms import FIELD
 from hublet.repos import attachments
 from hublet.repos import service as repos
 from hublet.repos.auth import PageRepo, body_of
 from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.web.auth import PageVisit, SignedInVisit, Visit
+from hublet.web.auth import PageVisit, SignedInVisit, Since, Visit
+from hublet.web.live import LiveContent, LiveKind, live_stream
 from hublet.web.repo_head import PURPOSE
 from hublet.web.threads import content
 from hublet.web.threads.auth import (
@@ -31,9 +30,9 @@ from hublet.web.threads.auth import (
     PublicThreadAddress,
 )
 from hublet.web.threads.forms import PUBLIC_PURPOSE, text_of
-from hublet.web.threads.stream import ThreadWatcher, listen
 
 _MOST_NAMES = 8
+THREAD_CONTENT = LiveKind(channel=outbox.CHANNEL, read_versions=versions_of)
 
 router = PageRouter()
 # Papers, posts and blogs have one editor: what it does hangs on nothing that they are about.
@@ -124,51 +123,35 @@ async def stream_thread(
     visit: Visit,
     address: PageRepo,
     num: Number,
-    since: Annotated[int, Query(ge=0, le=2**32)] = 0,
-    last_event_id: LastEventId = None,
+    since: Since = 0,
 ) -> Response:
     """Say whenever the thread changes; whoever may see its page may listen."""
     async with visit.database.read() as conn:
         found = await discussions.get(conn, visit.caller, address, num)
-    shown = since if last_event_id is None else int(last_event_id)
 
     async def check() -> None:
         async with visit.database.read() as conn:
             await discussions.get(conn, visit.caller, address, num)
 
-    return _stream(visit, found.thread.id, shown, check)
+    return live_stream(visit, _live(found.thread.id, since), check)
 
 
 @public_router.get(f"{PUBLIC_THREAD}/events")
 async def stream_public_thread(
     visit: Visit,
     address: PublicThreadAddress,
-    since: Annotated[int, Query(ge=0, le=2**32)] = 0,
-    last_event_id: LastEventId = None,
+    since: Since = 0,
 ) -> Response:
     """Say whenever a paper, post or blog changes."""
     async with visit.database.read() as conn:
         thread = await address.find(conn)
-    shown = since if last_event_id is None else int(last_event_id)
 
     async def check() -> None:
         async with visit.database.read() as conn:
             await address.find(conn)
 
-    return _stream(visit, thread.id, shown, check)
+    return live_stream(visit, _live(thread.id, since), check)
 
 
-def _stream(visit: PageVisit, thread_id: str, since: int, check: CheckAccess) -> Response:
-    """Return the events of a thread since a version, as long as `check` lets the viewer."""
-    request = visit.request
-    watcher: ThreadWatcher = request.app.state.thread_watcher
-    viewer = visit.caller.user_id if visit.caller else exchange_of(request).address
-    watcher.check_room(viewer)
-    events = partial(listen, watcher, thread_id, viewer=viewer, since=since)
-    return EventStream(request, events, check_access=partial(_check_access, visit, check))
-
-
-async def _check_access(visit: PageVisit, check: CheckAccess) -> None:
-    if visit.session is not None and await find_session(visit.request) is None:
-        raise AuthenticationNeeded("The session has ended.")
-    await check()
+def _live(thread_id: str, since: int) -> LiveContent:
+    return LiveContent(kind=THREAD_CONTENT, key=thread_id, since=since)

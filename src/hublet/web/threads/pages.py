@@ -130,6 +130,7 @@ async def show_thread(
         "threads/thread.html",
         frame=view.head.frame,
         status=status,
+        live=f"{view.path}/events?since={view.version}",
         head=view.head,
         view=view,
     )
@@ -273,7 +274,12 @@ async def show_public_thread(
 ) -> Response:
     view = await _load_public(visit, address, query or ThreadQuery(), form)
     return await render(
-        visit, "threads/public.html", frame=view.head.frame, status=status, view=view
+        visit,
+        "threads/public.html",
+        frame=view.head.frame,
+        status=status,
+        live=f"{view.path}/events?since={view.version}",
+        view=view,
     )
 
 
