@@ -4,6 +4,8 @@ Who fills in these forms has no session that a token could be bound to: the orig
 limits count by address.
 """
 
+from typing import Any
+
 from fastapi import Response
 
 from hublet.accounts import invitations
@@ -31,7 +33,7 @@ router = PageRouter()
 _INVITATION = "/invitations/{token}"
 _RESET = "/reset-password/{token}"
 _PURPOSE = "invitation"
-_LENGTH_RULES = {"shortest": MIN_LENGTH, "longest": MAX_LENGTH}
+_LENGTH_RULES: dict[str, Any] = {"shortest": MIN_LENGTH, "longest": MAX_LENGTH}
 
 
 @router.get("/join")
