@@ -23,6 +23,7 @@ from hublet.core.mail import MailMessage, MailRefused, mail_domain, open_transpo
 from hublet.core.queue import NewTask, add
 from hublet.core.sealing import SealBroken
 from hublet.login import password_resets
+from hublet.login.password_resets import ResetRequest
 from hublet.login.sign_up import ClaimedAddress
 from hublet.notifications.errors import AddressGone, LinkBroken, LinkExpired
 from hublet.notifications.mail import store
@@ -147,13 +148,13 @@ async def verify_address(conn: Connection, proof: AddressProof) -> None:
         raise AddressGone
 
 
-async def send_reset_link(database: Database, *, email: str) -> None:
+async def send_reset_link(database: Database, request: ResetRequest) -> None:
     """Mail a link to a new password to whoever has this address; nothing to anybody else.
 
     The link is made here: its secret is in the mail and nowhere else.
     """
     async with database.transaction() as conn:
-        user = await password_resets.find_user(conn, email)
+        user = await password_resets.find_user(conn, request.email)
         if user is None:
             return
         url = await password_resets.create_link(conn, user)
@@ -163,7 +164,12 @@ async def send_reset_link(database: Database, *, email: str) -> None:
         "The link works once, within an hour. If you did not ask for it, do nothing.",
     )
     letter = _link_letter(
-        database.hub, email, "A new password", paragraphs, url=url, button="Choose a new password"
+        database.hub,
+        request.email,
+        "A new password",
+        paragraphs,
+        url=url,
+        button="Choose a new password",
     )
     await _send(database, letter)
 
