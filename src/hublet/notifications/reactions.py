@@ -180,20 +180,6 @@ async def request_verification(conn: Connection, event: EmailAdded) -> None:
     await links.request_verification(conn, email_id=event.email_id, user_id=event.user_id)
 
 
-<<<<<<< HEAD
-=======
-@handles_slowly(links.SEND_VERIFICATION)
-async def send_verification(database: Database, body: dict[str, Any]) -> None:
-    await links.send_verification(database, email_id=body["email_id"])
-
-
-# Mails with a link: whoever asked for them queued the tasks.
-handles_slowly(SEND_RESET_LINK, reads=ResetRequest)(links.send_reset_link)
-handles_slowly(SEND_INVITATION, reads=InvitationMail)(links.send_invitation)
-handles_slowly(SEND_ADDRESS_TAKEN, reads=ClaimedAddress)(links.send_address_taken)
-
-
->>>>>>> account
 @reacts_to(EmailVerified)
 async def notify_email_verified(conn: Connection, event: EmailVerified) -> None:
     """Notify of a further address: it could be that of somebody who stole a token."""

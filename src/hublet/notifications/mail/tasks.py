@@ -35,16 +35,7 @@ async def send_verification(database: Database, body: dict[str, Any]) -> None:
     await links.send_verification(database, email_id=body["email_id"])
 
 
-@handles_slowly(SEND_RESET_LINK, reads=ResetRequest)
-async def send_reset_link(database: Database, request: ResetRequest) -> None:
-    await links.send_reset_link(database, email=request.email)
-
-
-@handles_slowly(SEND_INVITATION, reads=InvitationMail)
-async def send_invitation(database: Database, mail: InvitationMail) -> None:
-    await links.send_invitation(database, mail)
-
-
-@handles_slowly(SEND_ADDRESS_TAKEN, reads=ClaimedAddress)
-async def send_address_taken(database: Database, claim: ClaimedAddress) -> None:
-    await links.send_address_taken(database, claim)
+# Mails with a link: whoever asked for them queued the tasks.
+handles_slowly(SEND_RESET_LINK, reads=ResetRequest)(links.send_reset_link)
+handles_slowly(SEND_INVITATION, reads=InvitationMail)(links.send_invitation)
+handles_slowly(SEND_ADDRESS_TAKEN, reads=ClaimedAddress)(links.send_address_taken)
