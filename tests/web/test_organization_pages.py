@@ -145,7 +145,7 @@ async def test_new_repositories_are_as_private_as_the_profile_says(
     info = (await client.get("/api/models/engines/x1", headers=ada)).json()
     assert info["private"] is True
     assert "Engines Ltd" in (await client.get("/engines", headers=HTML)).text
-    assert (await actions_in(client, ada))[:2] == ["organization.update"] * 2
+    assert (await actions_in(client, ada))[:3] == ["repo.create", *["organization.update"] * 2]
 
 
 @pytest.mark.usefixtures("engines")
@@ -587,6 +587,30 @@ async def test_the_audit_log_has_pages_and_is_exported_whole(
     await become(client, database, "grace")
     refused = await client.get(f"{ROOT}/audit-log/export.csv", headers=HTML)
     assert refused.status_code == 403
+
+
+async def test_what_happens_to_repositories_is_in_the_log(
+    client: httpx2.AsyncClient, engines: Organization, ada: Headers
+) -> None:
+    await a_repo(client, ada, f"{engines.name}/loom")
+    settings = "/api/models/engines/loom/settings"
+    await client.put(settings, headers=ada, json={"private": True})
+    move = {"fromRepo": "engines/loom", "toRepo": "ada/loom", "type": "model"}
+    await client.post("/api/repos/move", headers=ada, json=move)
+    back = {"fromRepo": "ada/loom", "toRepo": "engines/mill", "type": "model"}
+    await client.post("/api/repos/move", headers=ada, json=back)
+    gone = {"name": "mill", "organization": "engines"}
+    await client.request("DELETE", "/api/repos/delete", headers=ada, json=gone)
+
+    page = parse(await client.get(f"{ROOT}/audit-log?action=repo", headers=HTML))
+
+    assert [each.all("p")[0].text for each in page.one("ol", class_="audit").all("li")] == [
+        "ada deleted the model engines/mill",
+        "ada moved the model ada/loom to engines/mill",
+        "ada moved the model engines/loom to ada/loom",
+        "ada changed the settings of the model engines/loom",
+        "ada created the model engines/loom",
+    ]
 
 
 def test_every_action_is_said_in_words() -> None:

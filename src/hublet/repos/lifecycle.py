@@ -204,6 +204,11 @@ async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
             actor_id=caller.user_id,
         ),
     )
+    for each in {repo.owner_id: repo, moved.owner_id: moved}.values():
+        await service.record_change(
+            conn, each, "repo.move", actor_id=caller.user_id,
+            details={"from": repo.full_name, "to": moved.full_name},
+        )  # fmt: skip
     return moved
 
 

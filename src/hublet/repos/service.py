@@ -1,13 +1,16 @@
 """Repositories: lookup by name, check of rights, creation and deletion of the record."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from hublet.accounts.names import name_key
-from hublet.accounts.records import Role
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import Actor, Role
+from hublet.accounts.users import store as users
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
@@ -194,6 +197,7 @@ async def add(conn: Connection, repo: Repo) -> bool:
         return False
     await store.remove_redirect(conn, repo)
     await publish(conn, RepoCreated(repo=snapshot(repo), actor_id=repo.creator_id))
+    await record_change(conn, repo, "repo.create", actor_id=repo.creator_id)
     return True
 
 
@@ -203,3 +207,22 @@ async def delete(conn: Connection, caller: Caller, repo: Repo) -> None:
         raise RepoNotFound
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"repo_id": repo.id})))
     await publish(conn, RepoDeleted(repo=snapshot(repo), actor_id=caller.user_id))
+    await record_change(conn, repo, "repo.delete", actor_id=caller.user_id)
+
+
+async def record_change(
+    conn: Connection,
+    repo: Repo,
+    action: str,
+    *,
+    actor_id: str,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a line into the audit log of the organization that a repository belongs to."""
+    if not repo.owner.is_organization:
+        return
+    user = await users.find(conn, actor_id)
+    await audit.record(
+        conn, repo.owner_id, Actor(id=actor_id, name=user.name if user else actor_id), action,
+        target=repo.full_name, details={"type": repo.type, **(details or {})},
+    )  # fmt: skip

@@ -33,6 +33,9 @@ async def update_settings(
         return repo
     await store.change_settings(conn, repo.id, change)
     await _publish_update(conn, changed, updated, actor_id=caller.user_id)
+    await service.record_change(
+        conn, changed, "repo.settings", actor_id=caller.user_id, details=updated
+    )
     return changed
 
 

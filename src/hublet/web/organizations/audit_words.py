@@ -29,6 +29,10 @@ WORDS = {
     "resource-group-member.add": "added {target} to the resource group {resource_group} as {role}",
     "resource-group-member.role": "gave {target} the role {role} in the resource group {resource_group}",
     "resource-group-member.remove": "removed {target} from the resource group {resource_group}",
+    "repo.create": "created the {type} {target}",
+    "repo.delete": "deleted the {type} {target}",
+    "repo.move": "moved the {type} {from} to {to}",
+    "repo.settings": "changed the settings of the {type} {target}",
     "repo.resource-group": "put {target} into the resource group {resource_group}",
     "service-account.create": "created the service account {target} with the role {role}",
     "service-account.delete": "deleted the service account {target}",
@@ -66,9 +70,8 @@ KINDS = {
     "invitation": "Invitations",
     "join-request": "Requests to join",
     "resource-group": "Resource groups",
-    "resource-group-member": "Members of resource groups",
+    "repo": "Repositories",
     "service-account": "Service accounts",
-    "service-account-token": "Tokens of service accounts",
     "oauth-app": "OAuth applications",
     "webhook": "Webhooks",
     "scim-user": "Provisioned users",
@@ -100,10 +103,6 @@ class AuditQuery:
     since: str = ""
     until: str = ""
     search: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        return self == AuditQuery()
 
     @property
     def text(self) -> str:
