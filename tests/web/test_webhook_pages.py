@@ -201,6 +201,8 @@ async def test_a_new_secret_is_shown_once_and_the_old_one_signs_along(
     async with database.read() as conn:
         secrets = await secrets_of(conn, webhook)
     assert (secrets.current, secrets.old) == (secret, "s3cret-of-ada")
+    # The forms beside it lead back to the page, not to where this one was sent.
+    assert set(re.findall(r'name="next" value="([^"]+)"', shown.text)) == {f"{page}?"}
     later = (await client.get(page)).text
     assert secret not in later
     assert "the old one signs along until" in later
@@ -360,7 +362,7 @@ async def test_the_health_is_said_in_words_with_what_to_do(
     )  # fmt: skip
 
     degraded = (await client.get(page)).text
-    assert "The last 7 attempts failed, since 2 hours ago." in degraded
+    assert "The last 7 attempts failed, the first 2 hours ago." in degraded
     assert "the next time in 30 minutes" in degraded
     assert "Compare the secret here and there" in degraded
     assert "Degraded" in (await client.get(OWN)).text

@@ -54,7 +54,7 @@ def _well(health: WebhookHealth) -> tuple[str, str]:
 
 def _degraded(health: WebhookHealth) -> tuple[str, str]:
     target = health.target
-    since = "" if target.failing_since is None else f", since {_age(target.failing_since)}"
+    since = "" if target.failing_since is None else f", the first {_age(target.failing_since)}"
     probe = (
         "" if health.next_attempt_at is None else f", the next time {_age(health.next_attempt_at)}"
     )

@@ -9,7 +9,7 @@ from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.paging import read_cursor, write_cursor
-from hublet.web.pages import next_page_url, render, status_of
+from hublet.web.pages import render, status_of
 from hublet.web.webhook_forms import WebhookFields, list_choices
 from hublet.web.webhooks.auth import OwnerVisit
 from hublet.web.webhooks.health import describe_health
@@ -55,14 +55,15 @@ class LogQuery:
     def is_narrow(self) -> bool:
         return any((self.state, self.event, self.repo, self.since, self.until))
 
-    def with_state(self, state: str) -> str:
-        """Return the query of the same filters with another state."""
+    def with_state(self, state: str, *, cursor: str = "") -> str:
+        """Return the query of the same filters with another state, from a place in the list on."""
         values = {
             "state": state,
             "event": self.event,
             "repo": self.repo,
             "since": self.since,
             "until": self.until,
+            "cursor": cursor,
         }
         return urlencode({name: value for name, value in values.items() if value})
 
@@ -158,6 +159,10 @@ async def show_webhook(
         )
     shown = log.deliveries[:_PAGE_SIZE]
     last = shown[-1].id if len(log.deliveries) > _PAGE_SIZE else log.stopped_at
+    # Not the address of the request: a form may have been sent to another one.
+    path = f"{owner.path}/{webhook.id}"
+    here = f"{path}?{query.with_state(query.state)}"
+    older = query.with_state(query.state, cursor=write_cursor(last)) if last else None
     counts = statistics.counts
     return await render(
         owner.visit,
@@ -174,8 +179,9 @@ async def show_webhook(
             ),
             day=draw_day(statistics.hours),
             newest=health.newest,
-            path=f"{owner.path}/{webhook.id}",
+            path=path,
         ),
+        here=here,
         plots=draw_plots(statistics),
         summary=summary,
         query=query,
@@ -185,8 +191,8 @@ async def show_webhook(
         },
         total=sum(counts.values()),
         rows=[DeliveryRow(delivery=each) for each in shown],
-        newer=f"?{query.with_state(query.state)}" if before else None,
-        older=None if last is None else next_page_url(owner.visit, write_cursor(last)),
+        newer=here if before else None,
+        older=older and f"{path}?{older}",
         # What failed first, if it still does; a day otherwise.
         since=write_moment(health.target.failing_since or micros() - _DAY),
         overlap_hours=int(OVERLAP.total_seconds() // 3600),
