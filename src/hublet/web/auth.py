@@ -1,22 +1,34 @@
-"""Who looks at a page, as types that a route names: anybody, somebody signed in, or just now."""
+"""Who looks at a page and what a form sends, as types that a route names."""
 
 from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
+from hublet.accounts.avatars import MAX_AVATAR_BYTES
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
 from hublet.login.auth import JustSignedIn, MaybeSession, SignedIn
-from hublet.login.forms import check_form, form_token
+from hublet.login.errors import UnreadableForm
+from hublet.login.forms import FIELD, check_form, form_token
 from hublet.login.records import Session
 from hublet.login.sessions import caller_of
 from hublet.tokens.auth import check_administrator
 from hublet.tokens.records import Caller
 
-__all__ = ["FreshVisit", "OperatorVisit", "PageVisit", "SignedInVisit", "Since", "Visit"]
+__all__ = [
+    "FreshVisit",
+    "OperatorVisit",
+    "PageVisit",
+    "SignedInVisit",
+    "Since",
+    "UploadedPicture",
+    "Visit",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +98,26 @@ OperatorVisit = Annotated[PageVisit, Depends(operator_visit)]
 
 # The version of what a page shows, in the address of its stream (`web.live`).
 Since = Annotated[int, Query(ge=0, lt=2**63)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureForm:
+    # The field with the form's token.
+    fields: Mapping[str, str]
+    # Empty when no file was chosen.
+    content: bytes
+
+
+async def read_picture(request: Request) -> PictureForm:
+    """Read a form with one file, of which no more than a picture of an account may have."""
+    try:
+        # The block closes the temporary file of the upload.
+        async with request.form(max_files=1, max_fields=100) as form:
+            file = form.get("picture")
+            content = await file.read(MAX_AVATAR_BYTES + 1) if isinstance(file, UploadFile) else b""
+            return PictureForm(fields={FIELD: str(form.get(FIELD, ""))}, content=content)
+    except HTTPException:
+        raise UnreadableForm from None
+
+
+UploadedPicture = Annotated[PictureForm, Depends(read_picture)]

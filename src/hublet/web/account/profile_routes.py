@@ -1,11 +1,8 @@
 """HTTP for a person's profile and account: name, picture, e-mail addresses, and closing it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
 
-from fastapi import Depends, Request, Response
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
+from fastapi import Response
 
 from hublet.accounts import avatar_uploads
 from hublet.accounts.avatars import MAX_AVATAR_BYTES
@@ -16,15 +13,12 @@ from hublet.accounts.settings.schemas import UpdateProfile
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
 from hublet.core.database import Connection
-from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest, TooLarge
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields, drop_session_cookie
-from hublet.login.errors import UnreadableForm
-from hublet.login.forms import FIELD
 from hublet.notifications.mail import links
 from hublet.tokens.auth import actor_of
-from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
+from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit, UploadedPicture
 from hublet.web.pages import REFUSALS, frame_for, go_to, read_as, render, status_of
 
 router = PageRouter()
@@ -32,26 +26,6 @@ router = PageRouter()
 _PROFILE = "/settings/profile"
 _ACCOUNT = "/settings/account"
 _Change = Callable[[Connection], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureForm:
-    form_token: str
-    content: bytes
-
-
-async def read_picture(request: Request) -> PictureForm:
-    """Read a form with one file, of which no more than a picture may have."""
-    try:
-        async with request.form(max_files=1, max_fields=100) as form:
-            file = form.get("picture")
-            content = await file.read(MAX_AVATAR_BYTES + 1) if isinstance(file, UploadFile) else b""
-            return PictureForm(form_token=str(form.get(FIELD, "")), content=content)
-    except HTTPException:
-        raise UnreadableForm from None
-
-
-UploadedPicture = Annotated[PictureForm, Depends(read_picture)]
 
 
 @router.get(_PROFILE)
@@ -76,7 +50,7 @@ async def change_profile(visit: SignedInVisit, form: FormFields) -> Response:
 
 @router.post(f"{_PROFILE}/picture")
 async def set_picture(visit: SignedInVisit, picture: UploadedPicture) -> Response:
-    visit.check({FIELD: picture.form_token}, _PROFILE)
+    visit.check(picture.fields, _PROFILE)
 
     async def change(conn: Connection) -> None:
         if not picture.content:

@@ -1,12 +1,9 @@
 """HTTP for a new organization, its profile and its applications."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from fastapi import Depends, Request, Response
+from fastapi import Response
 from pydantic import MISSING
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 
 from hublet.accounts import avatar_uploads
 from hublet.accounts.avatars import MAX_AVATAR_BYTES
@@ -16,16 +13,13 @@ from hublet.accounts.organizations.schemas import CreateOrganization, UpdateOrga
 from hublet.accounts.records import Actor, DefaultVisibility, Organization
 from hublet.accounts.users import service as users
 from hublet.core.database import Connection
-from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
-from hublet.login.errors import UnreadableForm
-from hublet.login.forms import FIELD
 from hublet.oauth.apps import administration as oauth
 from hublet.oauth.apps.schemas import UpdateOAuthSettings
 from hublet.tokens.auth import actor_of
-from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
+from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit, UploadedPicture
 from hublet.web.organizations.pages import (
     SETTINGS,
     apply_form,
@@ -123,28 +117,9 @@ async def update_organization_profile(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureForm:
-    fields: dict[str, str]
-    content: bytes
-
-
-async def _read_picture(request: Request) -> PictureForm:
-    try:
-        # The block closes the temporary file of the upload.
-        async with request.form(max_files=1, max_fields=100) as form:
-            file = form.get("picture")
-            content = b""
-            if isinstance(file, UploadFile):
-                content = await file.read(MAX_AVATAR_BYTES + 1)
-            return PictureForm(fields={FIELD: str(form.get(FIELD, ""))}, content=content)
-    except HTTPException:
-        raise UnreadableForm from None
-
-
 @router.post(f"{SETTINGS}/profile/picture")
 async def set_organization_picture(
-    visit: SignedInVisit, organization: str, form: Annotated[PictureForm, Depends(_read_picture)]
+    visit: SignedInVisit, organization: str, form: UploadedPicture
 ) -> Response:
     async def change(conn: Connection, found: Organization, actor: Actor) -> None:
         if not form.content:

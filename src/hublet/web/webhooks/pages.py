@@ -42,7 +42,7 @@ EVENTS = ("repo", "repo.content", "repo.config", "discussion", "discussion.comme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogQuery:
+class DeliveryQuery:
     """What of the delivery log is shown, as the address says it; times are UTC."""
 
     state: str = ""
@@ -84,7 +84,7 @@ class LogQuery:
         )
 
 
-EVERYTHING = LogQuery()
+EVERYTHING = DeliveryQuery()
 
 
 def read_moment(field: str, text: str) -> int:
@@ -137,7 +137,7 @@ async def show_webhook(
     owner: OwnerVisit,
     webhook_id: str,
     *,
-    query: LogQuery = EVERYTHING,
+    query: DeliveryQuery = EVERYTHING,
     cursor: str = "",
     problem: HubError | None = None,
     secret: str | None = None,

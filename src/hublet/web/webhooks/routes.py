@@ -28,7 +28,7 @@ from hublet.web.webhooks.auth import (
     WebhookVisit,
 )
 from hublet.web.webhooks.pages import (
-    LogQuery,
+    DeliveryQuery,
     read_moment,
     show_delivery,
     show_form,
@@ -56,8 +56,8 @@ OWNERS = LiveKind(channel=ATTEMPTS_CHANNEL, read_versions=list_owner_versions)
 
 async def _query(
     state: _Text = "", event: _Text = "", repo: _Text = "", since: _Text = "", until: _Text = ""
-) -> LogQuery:
-    return LogQuery(state=state, event=event, repo=repo.strip(), since=since, until=until)
+) -> DeliveryQuery:
+    return DeliveryQuery(state=state, event=event, repo=repo.strip(), since=since, until=until)
 
 
 @router.get("")
@@ -91,7 +91,7 @@ async def follow_webhooks(owner: WebhookVisit, since: _Version = 0) -> Response:
 async def get_webhook_page(
     owner: WebhookVisit,
     webhook_id: str,
-    query: Annotated[LogQuery, Depends(_query)],
+    query: Annotated[DeliveryQuery, Depends(_query)],
     cursor: _Text = "",
 ) -> Response:
     return await show_webhook(owner, webhook_id, query=query, cursor=cursor)
