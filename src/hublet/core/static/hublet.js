@@ -72,6 +72,8 @@ function localTimes(root) {
 localTimes(document);
 document.addEventListener("fresh", (event) => localTimes(/** @type {HTMLElement} */ (event.target)));
 
+/** @type {Map<string, number>} How often each part was asked for. */
+const turns = new Map();
 // A form or a button with `data-fragment` gets only that part of the page back, and puts it in its place.
 document.addEventListener("submit", async (event) => {
   const form = /** @type {HTMLFormElement} */ (event.target);
@@ -82,16 +84,20 @@ document.addEventListener("submit", async (event) => {
   const body = new URLSearchParams();
   for (const [field, value] of new FormData(form, submitter)) body.append(field, String(value));
   submitter?.setAttribute("aria-busy", "true");
+  const turn = (turns.get(name) ?? 0) + 1;
+  turns.set(name, turn);
   const response = await fetch(form.action, { method: "POST", body, headers: { Fragment: name } });
   if (response.redirected || !response.headers.get("Vary")?.includes("Fragment")) {
     location.href = response.url;
     return;
   }
+  const html = await response.text();
   const place = document.getElementById(name);
-  if (!place) return;
+  // A late answer does not undo what was pressed after it.
+  if (!place || turns.get(name) !== turn) return;
   // Whoever pressed a button by keyboard is at the same one afterwards.
   const position = [...place.querySelectorAll("button")].indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-  place.outerHTML = await response.text();
+  place.outerHTML = html;
   const fresh = document.getElementById(name);
   if (!fresh) return;
   fresh.querySelectorAll("button")[position]?.focus();
