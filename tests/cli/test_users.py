@@ -251,3 +251,17 @@ def test_a_name_of_a_test_suite_needs_a_flag(hublet: Hublet) -> None:
     assert (refused.code, imported.code, organization.code) == (1, 0, 0)
     assert hublet("user", "list", "-q").out == "__DUMMY_HUB_USER__\n"
     assert hublet("org", "list", "-q").out == "valid_org_hub\n"
+
+
+def test_links_to_a_password_and_to_an_account_are_printed_alone(hublet: Hublet) -> None:
+    hublet("user", "add", "ada")
+    hublet("org", "add", "analytical")
+
+    reset = hublet("user", "reset-link", "ada")
+    invited = hublet("user", "invite", "--organization", "analytical", "--role", "write")
+    refused = hublet("user", "invite", "--role", "king")
+
+    assert re.fullmatch(r"http://\S+/reset-password/\w{43}\n", reset.out)
+    assert reset.err == "Send this to ada. It works once, within an hour.\n"
+    assert re.fullmatch(r"http://\S+/invitations/\w{43}\n", invited.out)
+    assert refused.code == 2
