@@ -13,6 +13,7 @@ from people import a_user, an_organization
 from workers import drain
 
 JOB = "0123456789abcdef01234567"
+PAGE = f"http://hub.test/jobs/ada/{JOB}"
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ async def test_whoever_ran_a_job_is_told_that_it_failed_and_why(
     await ended(database)
 
     title = f"The job {JOB} of ada failed"
-    body = f"{title}.\n\nThe reason: exit code 1."
+    body = f"{title}.\n\nThe reason: exit code 1.\n\n{PAGE}"
     assert await mails.received(database, "ada") == [
         ReceivedMessage(kind="job-ended", title=title, body=body, mail=PreferenceKey.job_status)
     ]
@@ -63,7 +64,10 @@ async def test_a_job_that_is_done_is_told_by_its_name(
     title = f"The job train ({JOB}) of ada is done"
     assert await mails.received(database, "ada") == [
         ReceivedMessage(
-            kind="job-ended", title=title, body=f"{title}.", mail=PreferenceKey.job_status
+            kind="job-ended",
+            title=title,
+            body=f"{title}.\n\n{PAGE}",
+            mail=PreferenceKey.job_status,
         )
     ]
 

@@ -337,7 +337,8 @@ async def notify_job_ended(conn: Connection, event: JobEnded) -> None:
         return
     is_own = event.owner_id == event.creator_id
     if is_own or await store.is_member(conn, event.owner_id, user_id=event.creator_id):
-        text = texts.job_ended(event, owner=await _account_name(conn, event.owner_id))
+        owner, base_url = await _account_name(conn, event.owner_id), conn.hub.settings.base_url
+        text = texts.job_ended(event, owner=owner, base_url=base_url)
         await notify(conn, [event.creator_id], text, key=PreferenceKey.job_status)
 
 

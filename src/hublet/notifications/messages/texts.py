@@ -271,7 +271,7 @@ def join_request_declined(*, organization: str, reason: str) -> MessageText:
     )
 
 
-def job_ended(event: JobEnded, *, owner: str) -> MessageText:
+def job_ended(event: JobEnded, *, owner: str, base_url: str) -> MessageText:
     job = event.job_id if event.name is None else f"{clean_name(event.name)} ({event.job_id})"
     ending = JOB_ENDINGS[event.stage]
     return MessageText(
@@ -280,6 +280,7 @@ def job_ended(event: JobEnded, *, owner: str) -> MessageText:
         body=_paragraphs(
             f"The job {job} of {owner} {ending}.",
             "" if event.message is None else f"The reason: {clean_name(event.message)}.",
+            f"{base_url}/jobs/{owner}/{event.job_id}",
         ),
     )
 

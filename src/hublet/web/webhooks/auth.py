@@ -1,16 +1,15 @@
 """Whose webhooks a page is about: the viewer's own, or those of an organization that they administer."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.pages import Frame, Navigation, PageRouter
+from hublet.core.pages import Frame, PageRouter
 from hublet.login.auth import FormFields
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
-from hublet.web.pages import frame_for
+from hublet.web.pages import frame_for, organization_frame
 from hublet.web.webhook_forms import purpose_of
 from hublet.webhooks.auth import access_to_organization, access_to_own
 from hublet.webhooks.records import WebhookAccess
@@ -61,29 +60,7 @@ class OwnerVisit:
     async def get_frame(self, conn: Reader) -> Frame | None:
         if self.organization is None:
             return await frame_for(self.visit, conn, current=OWN)
-        frame = await frame_for(self.visit, conn)
-        return frame and replace(frame, navigation=_navigation_of(self.organization))
-
-
-def _navigation_of(organization: str) -> Navigation:
-    settings = f"/organizations/{organization}/settings"
-    pages = (
-        ("profile", "Profile"),
-        ("members", "Members"),
-        ("resource-groups", "Resource groups"),
-        ("service-accounts", "Service accounts"),
-        ("tokens", "Access tokens"),
-        ("webhooks", "Webhooks"),
-        ("oauth", "OAuth applications"),
-        ("audit-log", "Audit log"),
-        ("scim", "SCIM"),
-        ("usage", "Usage"),
-    )
-    return Navigation(
-        label=f"Settings of {organization}",
-        pages=tuple((f"{settings}/{page}", title) for page, title in pages),
-        current=f"{settings}/webhooks",
-    )
+        return await organization_frame(self.visit, self.organization, "webhooks", conn)
 
 
 async def _owner_visit(request: Request, visit: SignedInVisit) -> OwnerVisit:
