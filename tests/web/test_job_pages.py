@@ -1,4 +1,4 @@
-"""The page of a job: why it failed, its facts, its log, and the stream that keeps it up to date."""
+"""The page of a job: why it failed, its figures, its log, and the stream that keeps it up to date."""
 
 import asyncio
 import re
@@ -77,8 +77,8 @@ async def test_a_failed_job_says_why_and_links_the_line(
     assert "ValueError: <no> data" in notice.text
     assert notice.one("a").attributes["href"] == f"/jobs/ada/{job_id}?from=1#L2"
     assert page.one("h1").text == "train-engine"
-    assert page.one("dl", id="job-facts").text.startswith("Ran for")
-    assert "Attempt2 of 2" in page.one("dl", id="job-facts").text
+    assert page.one("dl", id="job-figures").text.startswith("Ran for")
+    assert "Attempt2 of 2" in page.one("dl", id="job-figures").text
     assert lines_in(page) == ["step 1", "ValueError: <no> data", "bye", "===== end ====="]
     assert page.one("body").attributes["data-live"] == "/live"
 

@@ -127,9 +127,9 @@ document.addEventListener("stream", (event) => {
 
 // How long it runs is counted here.
 setInterval(() => {
-  for (const fact of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-since]"))) {
-    const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(fact.dataset.since ?? "")) / 1000));
+  for (const figure of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-since]"))) {
+    const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(figure.dataset.since ?? "")) / 1000));
     const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
-    fact.textContent = hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+    figure.textContent = hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
   }
 }, 1000);

@@ -1,4 +1,4 @@
-"""View of a job: why it is as it is, its properties and its plots, as the template shows them."""
+"""View of a job: why it is as it is, its figures and its plots, as the template shows them."""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class JobReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobProperty:
+class JobFigure:
     label: str
     text: str
     href: str | None = None
@@ -89,7 +89,7 @@ class JobView:
     stage: str
     tone: str
     reason: JobReason | None
-    properties: tuple[JobProperty, ...]
+    figures: tuple[JobFigure, ...]
     history: JobHistory
     ports: tuple[JobPort, ...]
     ssh: str | None
@@ -140,7 +140,7 @@ def view_of(
         stage="Canceling" if _is_being_canceled(job) else job.stage.capitalize(),
         tone=_TONES.get(job.stage, ""),
         reason=reason_of(job, settings, tail),
-        properties=_properties_of(viewed, settings),
+        figures=_figures_of(viewed, settings),
         history=viewed.history,
         ports=_ports_of(job, settings),
         ssh=_ssh_command(job, settings),
@@ -204,65 +204,61 @@ def failing_line(tail: Sequence[LogLine]) -> LogLine | None:
     return next(reversed(failures), None) or next(reversed(said), None)
 
 
-# ---------------------------------------------------------------- properties
+# ---------------------------------------------------------------- figures
 
 
-def _properties_of(viewed: ViewedJob, settings: Settings) -> tuple[JobProperty, ...]:
+def _figures_of(viewed: ViewedJob, settings: Settings) -> tuple[JobFigure, ...]:
     job, shown = viewed.job, viewed.shown
     attempts = viewed.history.attempts
     attempt = next((each for each in attempts if each.number == job.attempt), None)
     return (
-        _duration_property(job, shown),
-        _deadline_property(job, attempt, settings),
-        JobProperty(label="Attempt", text=f"{job.attempt} of {job.spec.attempts}"),
-        JobProperty(label="Hardware", text=job.spec.flavor),
-        _starter_property(job, viewed.access, shown.createdBy.name),
-        _source_property(job),
+        _duration_figure(job, shown),
+        _deadline_figure(job, attempt, settings),
+        JobFigure(label="Attempt", text=f"{job.attempt} of {job.spec.attempts}"),
+        JobFigure(label="Hardware", text=job.spec.flavor),
+        _starter_figure(job, viewed.access, shown.createdBy.name),
+        _source_figure(job),
     )
 
 
-def _duration_property(job: JobRecord, shown: Job) -> JobProperty:
+def _duration_figure(job: JobRecord, shown: Job) -> JobFigure:
     seconds = shown.durations.runningSecs
     if job.stage is Stage.scheduling and not seconds:
         waited = duration_text(shown.durations.totalSecs)
-        return JobProperty(label="Waits for", text=waited, since=wire(job.created_at))
+        return JobFigure(label="Waits for", text=waited, since=wire(job.created_at))
     is_running = job.stage is Stage.running
     since = wire(now() - timedelta(seconds=seconds)) if is_running else None
     label = "Runs for" if is_running else "Ran for"
-    return JobProperty(label=label, text=duration_text(seconds), since=since)
+    return JobFigure(label=label, text=duration_text(seconds), since=since)
 
 
-def _deadline_property(
-    job: JobRecord, attempt: PastAttempt | None, settings: Settings
-) -> JobProperty:
+def _deadline_figure(job: JobRecord, attempt: PastAttempt | None, settings: Settings) -> JobFigure:
     limit = job.spec.timeout_seconds or settings.jobs.timeout_seconds
     started = attempt.started_at if attempt else None
     if job.stage is not Stage.running or started is None:
-        return JobProperty(label="Deadline", text=f"after {duration_text(limit)}")
+        return JobFigure(label="Deadline", text=f"after {duration_text(limit)}")
     left = (started + timedelta(seconds=limit) - now()).total_seconds()
-    return JobProperty(label="Deadline", text=f"in {duration_text(left)}" if left > 0 else "now")
+    return JobFigure(label="Deadline", text=f"in {duration_text(left)}" if left > 0 else "now")
 
 
-def _starter_property(job: JobRecord, access: JobAccess, creator: str) -> JobProperty:
+def _starter_figure(job: JobRecord, access: JobAccess, creator: str) -> JobFigure:
     owner, starter, label = access.owner.name, job.initiator, "Started by"
     if starter.type is InitiatorType.scheduled_job:
         href = f"/jobs/{owner}/scheduled/{starter.id}"
-        return JobProperty(label=label, text="a schedule", href=href)
+        return JobFigure(label=label, text="a schedule", href=href)
     if starter.type is InitiatorType.duplicated_job:
-        return JobProperty(
-            label="Copy of", text=starter.id[-8:], href=f"/jobs/{owner}/{starter.id}"
-        )
+        return JobFigure(label="Copy of", text=starter.id[-8:], href=f"/jobs/{owner}/{starter.id}")
     if starter.type is InitiatorType.webhook:
         place = f"/organizations/{owner}" if access.owner.is_organization else ""
         href = f"{place}/settings/webhooks/{starter.id}"
-        return JobProperty(label=label, text="a webhook", href=href)
-    return JobProperty(label=label, text=creator, href=f"/{quote(creator)}")
+        return JobFigure(label=label, text="a webhook", href=href)
+    return JobFigure(label=label, text=creator, href=f"/{quote(creator)}")
 
 
-def _source_property(job: JobRecord) -> JobProperty:
+def _source_figure(job: JobRecord) -> JobFigure:
     if space := job.spec.space:
-        return JobProperty(label="Space", text=space, href=f"/spaces/{quote(space)}", is_code=True)
-    return JobProperty(label="Image", text=job.spec.image or "", is_code=True)
+        return JobFigure(label="Space", text=space, href=f"/spaces/{quote(space)}", is_code=True)
+    return JobFigure(label="Image", text=job.spec.image or "", is_code=True)
 
 
 def duration_text(seconds: float) -> str:
