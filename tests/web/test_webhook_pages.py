@@ -196,6 +196,7 @@ async def test_a_new_secret_is_shown_once_and_the_old_one_signs_along(
     page = f"{OWN}/{(webhook := await a_webhook(client, ada))}"
 
     shown = await post(f"{page}/secret", how="generate")
+    assert shown.headers["Cache-Control"] == "no-store"
 
     [secret] = re.findall(r'id="new-secret">(whsec_[^<]+)<', shown.text)
     async with database.read() as conn:

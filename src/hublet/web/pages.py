@@ -120,7 +120,8 @@ async def render(
             return page_response(block, status=status, headers=headers)
     body = await asyncio.to_thread(_templates.render, template, **values)
     remote_images = visit.hub.is_on(Switch.remote_images)
-    if status != 200 or toast:  # noqa: PLR2004 - HTTP
+    # What a form answers may have a secret that is shown this once.
+    if status != 200 or toast or request.method == "POST":  # noqa: PLR2004 - HTTP
         response = page_response(body, status=status, remote_images=remote_images)
         if toast:
             response.delete_cookie(_TOAST_COOKIE, **cookie_rules(visit.hub.settings))

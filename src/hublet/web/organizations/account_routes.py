@@ -149,10 +149,7 @@ async def create_service_account_token(
     )  # fmt: skip
     if not values:
         return response
-    response = await _show_account(account_id, new_token=values[0])(visit, organization)
-    # Shown once means that no cache keeps it.
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return await _show_account(account_id, new_token=values[0])(visit, organization)
 
 
 def _new_token(form: FormFields) -> CreateToken:

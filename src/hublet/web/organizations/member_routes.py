@@ -107,12 +107,7 @@ async def create_invitation(visit: FreshVisit, organization: str, form: FormFiel
         visit, organization, form, change,
         show=_show, page="members", toast="",
     )  # fmt: skip
-    if not links:
-        return response
-    response = await _show(visit, organization, new_link=links[0])
-    # Shown once means that no cache keeps it.
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return await _show(visit, organization, new_link=links[0]) if links else response
 
 
 @router.post(f"{_MEMBERS}/invitations/{{invitation_id}}/revoke")
