@@ -66,4 +66,6 @@ The passwords and tokens are shown this once. Try next, with the same flags:
   export HF_ENDPOINT={address} HF_TOKEN=<a token from above>
   hf auth whoami
 Sign in at {address}/login as ada, with her password, and look at:{look}
-  {address}/docs  the reference of the API"""
+  {address}/docs  the reference of the API
+As katherine, who administers the hub, also at:
+  {address}/admin  how the hub fares, its users, its storage, its work"""

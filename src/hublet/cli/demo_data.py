@@ -35,6 +35,8 @@ PEOPLE = {
     "grace": "Grace Hopper",
     "katherine": "Katherine Johnson",
 }
+# Administers the hub, besides whoever set it up.
+ADMINISTRATOR = "katherine"
 ORGANIZATIONS = {
     "analytical-engines": ("Analytical Engines", OrganizationPlan.enterprise),
     "night-sky": ("Night Sky Survey", OrganizationPlan.team),
@@ -214,7 +216,12 @@ async def _add_people(conn: Connection) -> list[Addition]:
         if await users.find_by_name(conn, name) is None:
             password = new_password()
             await accounts.create_user(
-                conn, name, fullname=fullname, email=f"{name}@demo.example", password=password
+                conn,
+                name,
+                fullname=fullname,
+                email=f"{name}@demo.example",
+                password=password,
+                is_admin=name == ADMINISTRATOR,
             )
             added.append(Addition(what="user", name=name, detail=fullname, secret=password))
     return added

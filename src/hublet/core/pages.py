@@ -219,6 +219,11 @@ def bytes_text(size: float) -> str:
     return f"{size:.3g} {_UNITS[unit]}"
 
 
+def latency_text(seconds: float) -> str:
+    """Write a short time as people read it: `93.1 ms`, `1.25 s`."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
 _COUNT_UNITS = ("", " k", " M", " B", " T")
 
 

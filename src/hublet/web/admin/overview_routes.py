@@ -11,7 +11,7 @@ import hublet
 from hublet.core.clock import now
 from hublet.core.dataclasses import dataclass
 from hublet.core.metric_samples import KEPT, MetricPoint, list_points
-from hublet.core.pages import PageRouter, bytes_text, count_text
+from hublet.core.pages import PageRouter, bytes_text, count_text, latency_text
 from hublet.doctor import HubExamination
 from hublet.web.admin import admin_frame
 from hublet.web.auth import OperatorVisit, PageVisit
@@ -19,9 +19,6 @@ from hublet.web.pages import render
 from hublet.web.rendering.plots import Plot, Series, draw_plot
 
 router = PageRouter()
-
-_MILLISECONDS = 1000
-_SECOND = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +86,7 @@ def draw_day(points: Sequence[MetricPoint], *, end: datetime) -> list[Plot]:
             "Time to answer",
             line("Half within", lambda each: each.median_seconds),
             line("99 of 100 within", lambda each: each.slow_seconds, "warn"),
-            text=_seconds_text,
+            text=latency_text,
         ),
         plot(
             "Deliveries of webhooks",
@@ -108,9 +105,3 @@ def draw_day(points: Sequence[MetricPoint], *, end: datetime) -> list[Plot]:
         ),
         plot("Database", line("Size", lambda each: each.database_bytes), text=bytes_text),
     ]
-
-
-def _seconds_text(seconds: float) -> str:
-    if seconds < _SECOND:
-        return f"{seconds * _MILLISECONDS:.3g} ms"
-    return f"{seconds:.3g} s"

@@ -19,11 +19,10 @@ from hublet.jobs.presenter import render
 from hublet.jobs.records import InitiatorType, JobHistory, JobRecord, Mount, PastAttempt, Stage
 from hublet.jobs.schemas import Job
 from hublet.jobs.stages import TIMEOUT
+from hublet.web.jobs.list_views import duration_text
 from hublet.web.rendering import ansi
 from hublet.web.rendering.plots import Plot, Series, draw_plot
 
-# Each with the unit that is named beside it.
-_UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 # The look of a badge for each stage.
 _TONES = {Stage.running: "ok", Stage.completed: "ok", Stage.error: "bad", Stage.scheduling: "info"}
 # What the last words of a program that fails look like.
@@ -259,16 +258,6 @@ def _source_figure(job: JobRecord) -> JobFigure:
     if space := job.spec.space:
         return JobFigure(label="Space", text=space, href=f"/spaces/{quote(space)}", is_code=True)
     return JobFigure(label="Image", text=job.spec.image or "", is_code=True)
-
-
-def duration_text(seconds: float) -> str:
-    """Write a duration as people say it: `8 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`."""
-    whole = max(0, int(seconds))
-    for length, unit, part, smaller in _UNITS:
-        if whole >= length:
-            rest = whole % length // part
-            return f"{whole // length} {unit}" + (f" {rest} {smaller}" if rest else "")
-    return f"{whole} s"
 
 
 def _ports_of(job: JobRecord, settings: Settings) -> tuple[JobPort, ...]:

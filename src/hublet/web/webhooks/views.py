@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from hublet.core.clock import from_micros, micros
 from hublet.core.dataclasses import dataclass
-from hublet.core.pages import plural
+from hublet.core.pages import latency_text, plural
 from hublet.web.rendering.code import QUICK_CHARACTERS, highlight_language, plain_lines
 from hublet.web.rendering.plots import WIDTH, Bar, Bars, Plot, Series, draw_bars, draw_plot
 from hublet.web.webhooks.health import HealthWords
@@ -37,7 +37,6 @@ from hublet.webhooks.triggers.payload import render_body
 
 _HOUR = 3_600_000_000
 _HOURS = 24
-_MILLISECOND = 1000
 _SECOND = 1_000_000
 _DOMAINS = {Domain.repo: "changes of repositories", Domain.discussion: "discussions"}
 # Why a delivery was not sent, or not again; of others the word itself is shown.
@@ -119,7 +118,7 @@ def draw_plots(statistics: DeliveryStatistics) -> list[Plot]:
             ],
             start=start,
             end=end,
-            text=duration_text,
+            text=_micros_text,
         ),
     ]
 
@@ -145,10 +144,8 @@ def _middle(start: int, now: int) -> datetime:
     return from_micros(min(start + _HOUR // 2, now))
 
 
-def duration_text(micros: float) -> str:
-    if micros < _SECOND:
-        return f"{micros / _MILLISECOND:.3g} ms"
-    return f"{micros / _SECOND:.3g} s"
+def _micros_text(micros: float) -> str:
+    return latency_text(micros / _SECOND)
 
 
 def render_json(body: bytes) -> Markup:
@@ -250,7 +247,7 @@ class AttemptView:
 
     @property
     def took(self) -> str:
-        return duration_text(self.attempt.total_micros)
+        return _micros_text(self.attempt.total_micros)
 
     @property
     def answer(self) -> str:
@@ -273,7 +270,7 @@ class AttemptView:
             width = WIDTH * length / total
             phases.append(
                 AttemptPhase(
-                    name=name, took=duration_text(length), x=round(x, 1), width=round(width, 1)
+                    name=name, took=_micros_text(length), x=round(x, 1), width=round(width, 1)
                 )
             )
             x += width
