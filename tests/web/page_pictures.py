@@ -27,10 +27,9 @@ _DEMO = {
     "pull-request": "/ada/engine-7b/discussions/3",  # README.md
     "connected-applications": "/settings/connected-applications",  # oauth.md
     "job": "{train-engine}",  # jobs.md
-    "jobs": "/jobs/ada",  # jobs.md
     "webhooks": "/settings/webhooks",  # webhooks.md
-    "inbox": "/notifications",  # notifications.md
-    "administration": "/admin/users",  # operating.md
+    "inbox": "/notifications?readStatus=all",  # notifications.md
+    "administration": "/admin",  # operating.md
 }
 _ON_A_PHONE = {"start page", "model", "code", "thread", "pull request with conflict", "models"}
 _SHEET = """<!doctype html><style>
