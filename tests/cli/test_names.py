@@ -30,7 +30,8 @@ def options(command: Any) -> set[str]:
 def test_these_are_all_commands() -> None:
     assert set(COMMANDS) == {
         "serve", "worker", "migrate", "version", "demo", "doctor",
-        "user add", "user list", "user disable", "user enable", "user password",
+        "user add", "user list", "user disable", "user enable", "user password", "user invite",
+        "user reset-link",
         "org add", "org list", "org plan", "org visibility",
         "org member add", "org member role", "org member remove", "org member list",
         "token create", "token list", "token revoke",

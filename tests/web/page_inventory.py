@@ -247,9 +247,8 @@ class SeededHub:
 @contextmanager
 def seeded_hub(place: Place) -> Iterator[SeededHub]:
     with serving(place, variables={"HUBLET_OUTGOING_ALLOW": "127.0.0.1/32"}) as server:
-        clients = {name: _person(server, place, name) for name in ("ada", "charles", "root")}
-    with serving(place) as server:
-        clients = {name: _person(server, place, name) for name in ("ada", "charles", "grace")}
+        names = ("ada", "charles", "grace", "root")
+        clients = {name: _person(server, place, name) for name in names}
         _organization(server)
         values = {
             **_repositories(clients["ada"], clients["charles"]),

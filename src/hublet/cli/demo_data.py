@@ -216,13 +216,9 @@ async def _add_people(conn: Connection) -> list[Addition]:
         if await users.find_by_name(conn, name) is None:
             password = new_password()
             await accounts.create_user(
-                conn,
-                name,
-                fullname=fullname,
-                email=f"{name}@demo.example",
-                password=password,
+                conn, name, fullname=fullname, email=f"{name}@demo.example", password=password,
                 is_admin=name == ADMINISTRATOR,
-            )
+            )  # fmt: skip
             added.append(Addition(what="user", name=name, detail=fullname, secret=password))
     return added
 

@@ -91,7 +91,7 @@ for path in (
 def _discovery_of(request: Request) -> Document:
     hub: Hub = request.app.state.database.hub
     registration = hub.is_on(Switch.app_registration)
-    return _discovery(hub.settings.base_url, registration=registration)
+    return _discovery(request.app.state.settings.base_url, registration=registration)
 
 
 # One for each name by which a local hub is called; the issuer must be the one that was asked.

@@ -16,6 +16,7 @@ WORDS = {
     "member.add": "added {target} with the role {role}",
     "member.role": "gave {target} the role {role}",
     "member.remove": "removed {target}",
+    "member.close-account": "closed their account",
     "invitation.create": "made an invitation ({target}) with the role {role}",
     "invitation.revoke": "revoked an invitation ({target})",
     "invitation.accept": "accepted an invitation",
