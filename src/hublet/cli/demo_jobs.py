@@ -6,7 +6,6 @@ that no supervisor finds one that waits; those that seem to go on are not due fo
 
 import asyncio
 import math
-import struct
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,8 +18,9 @@ from hublet.core.clock import micros, now, to_micros
 from hublet.core.database import Connection
 from hublet.jobs import service
 from hublet.jobs.access import JobAccess, get_access
-from hublet.jobs.logs.reader import job_folder, log_path
-from hublet.jobs.records import Initiator, InitiatorType, JobRecord
+from hublet.jobs.logs.reader import log_path
+from hublet.jobs.metrics import PERIOD_SECONDS, UsageLimits, append_sample, history_path
+from hublet.jobs.records import Initiator, InitiatorType, JobRecord, Usage
 from hublet.jobs.request_schemas import JobRequest
 from hublet.jobs.schedules import service as schedules
 from hublet.jobs.schedules.records import ScheduledJobRecord
@@ -212,8 +212,7 @@ class DemoJobs:
             for number in range(demo.lines)
         ]
         path.write_text("".join(lines))
-        seconds = int(demo.minutes * 60)
-        write_usage(job_folder(self._folder, job_id) / "usage", start // 1_000_000, seconds, chance)
+        _write_usage(history_path(self._folder, job_id), demo, start, chance)
 
 
 def _line(number: int, demo: _DemoJob, chance: Chance) -> str:
@@ -228,24 +227,19 @@ def _line(number: int, demo: _DemoJob, chance: Chance) -> str:
     return f"{tone}step={number}{chr(27) + '[0m' if tone else ''} loss={loss:.4f} tokens/s={chance.randrange(900, 1100)}"
 
 
-def write_usage(path: Path, start: int, seconds: int, chance: Chance) -> None:
-    """Write what a job used as a history of usage: a header, and a slot for each 5 seconds."""
-
-    def logarithm(value: float) -> int:
-        return min(2**16 - 1, round(math.log2(1 + max(0.0, value)) * 1000))
-
-    count = max(1, min(seconds // 5, 8 * 720))
-    slots = [
-        struct.pack(
-            "<HHHHHB",
-            logarithm(1200 + 500 * math.sin(n / 40) + chance.uniform(-150, 150)),
-            logarithm(2**30 * (0.4 + 1.1 * (1 - math.exp(-n / 200))) + chance.uniform(0, 2e7)),
-            logarithm(chance.uniform(0, 4e6) if n % 12 < 3 else 2e4),  # noqa: PLR2004 - now and then
-            logarithm(chance.uniform(1e3, 9e5)),
-            logarithm(chance.uniform(1e3, 8e4)),
-            0,
+def _write_usage(path: Path, demo: _DemoJob, start: int, chance: Chance) -> None:
+    """Write what a job used; one that runs out of memory reaches its limit."""
+    limits = UsageLimits(cpu_millicores=2000, memory_bytes=2 * 2**30)
+    most = 0.6 if "out of memory" in (demo.reason or "") else 0.3
+    count = max(1, int(demo.minutes * 60) // PERIOD_SECONDS)
+    for number in range(count):
+        share = 0.4 + most * number / count + 0.3 * (1 - math.exp(-number / 60))
+        usage = Usage(
+            cpu_millicores=round(1200 + 500 * math.sin(number / 40) + chance.uniform(-150, 150)),
+            memory_bytes=min(limits.memory_bytes, round(limits.memory_bytes * share)),
+            # Now and then it writes a checkpoint.
+            disk_per_second=chance.randrange(0, 4_000_000) if number % 12 < 3 else 20_000,  # noqa: PLR2004
+            received_per_second=chance.randrange(1000, 900_000),
+            sent_per_second=chance.randrange(1000, 80_000),
         )
-        for n in range(count)
-    ]
-    header = struct.pack("<4sQIIQ", b"use1", start, count - 1, 2000, 2 * 2**30)
-    path.write_bytes(header + b"".join(slots))
+        append_sample(path, usage, limits, at=start + number * PERIOD_SECONDS * 1_000_000)
