@@ -91,6 +91,7 @@ function append(html, last) {
   while (lines.childElementCount > MOST / CHUNK && isAtEnd()) lines.firstElementChild?.remove();
   const first = /** @type {HTMLElement | null} */ (lines.querySelector(".l"))?.dataset.n ?? last;
   const range = byId("log-range");
+  byId("lq")?.setAttribute("placeholder", `Search ${number.format(Number(last))} lines`);
   if (range) range.textContent = `lines ${number.format(Number(first))} – ${number.format(Number(last))} of ${number.format(Number(last))}`;
   showState();
 }
