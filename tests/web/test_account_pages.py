@@ -9,11 +9,13 @@ import pytest
 
 from account_responses import audit_lines
 from hublet.accounts.records import Role
-from hublet.accounts.settings import emails
 from hublet.core import clock
 from hublet.core.database import Database
 from login.login_pages import a_person, form_token_of, log_in, notices_in
+from mail_servers import texts_of
+from notifications.mailbox import letters, link_in
 from people import Headers, an_organization, sign_in
+from workers import drain
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -63,7 +65,7 @@ async def test_a_profile_has_another_name_and_a_picture(
     ] == "image/svg+xml"
 
 
-async def test_addresses_are_added_made_primary_and_removed(
+async def test_addresses_are_added_verified_made_primary_and_removed(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     page = "/settings/account"
@@ -72,11 +74,15 @@ async def test_addresses_are_added_made_primary_and_removed(
     listed = (await client.get("/api/settings/emails", headers=ada)).json()
     first, second = (f"{page}/emails/{each['id']}" for each in listed)
     unverified = await client.get(page)
-    async with database.transaction() as conn:
-        await emails.verify(conn, listed[1]["id"], address="work@example.com")
+    await drain(database)
+    await send(client, f"{second}/verify", page)
+    await drain(database)
+    sent = letters(database, "work")
+    assert (await client.post(link_in(texts_of(sent[-1])[0]))).status_code == 200
     primary = await send(client, f"{second}/primary", page)
     removed = await send(client, f"{first}/remove", page)
 
+    assert len(sent) == 2
     assert [each.status_code for each in (added, again, primary, removed)] == [303, 422, 303, 303]
     assert 'value="work@example.com"' in again.text
     assert f'action="{second}/verify"' in unverified.text

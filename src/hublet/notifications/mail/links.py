@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import msgspec
 
-from hublet.accounts.errors import EmailNotFound
 from hublet.accounts.invitations import InvitationMail
 from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
@@ -105,9 +104,7 @@ async def request_verification(conn: Connection, *, email_id: str, user_id: str)
 
 async def request_again(conn: Connection, *, email_id: str, user_id: str) -> None:
     """Queue another mail with a link to an own address that is not verified yet."""
-    email = await emails.find(conn, email_id)
-    if email is None or email.user_id != user_id:
-        raise EmailNotFound(email_id)
+    email = await emails.get(conn, email_id, user_id=user_id)
     if email.verified_at is None:
         await request_verification(conn, email_id=email_id, user_id=user_id)
 

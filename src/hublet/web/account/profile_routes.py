@@ -105,11 +105,8 @@ async def make_email_primary(visit: FreshVisit, email_id: str, form: FormFields)
 async def send_verification(visit: SignedInVisit, email_id: str, form: FormFields) -> Response:
     """Send the link to a new address once more."""
     visit.check(form, _ACCOUNT)
-    user_id = visit.person.user_id
     async with visit.database.transaction() as conn:
-        email = await emails.get(conn, email_id, user_id=user_id)
-        if email.verified_at is None:
-            await links.request_verification(conn, email_id=email.id, user_id=user_id)
+        await links.request_again(conn, email_id=email_id, user_id=visit.person.user_id)
     return go_to(visit, _ACCOUNT, toast="Another mail is on its way.")
 
 

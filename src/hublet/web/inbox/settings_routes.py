@@ -1,4 +1,4 @@
-"""HTTP for the settings of notifications: preferences, e-mail addresses, what is watched and muted."""
+"""HTTP for the settings of notifications: preferences, what is watched and muted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
@@ -6,21 +6,17 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from pydantic import MISSING
 
-from hublet.accounts.settings import emails
-from hublet.accounts.settings.schemas import AddEmail
-from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
 from hublet.core.database import Connection
 from hublet.core.errors import HubError, NotFound
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
 from hublet.notifications import watches, watches_store
-from hublet.notifications.mail import links
 from hublet.notifications.preferences import service as preferences
 from hublet.notifications.preferences.schemas import UpdateNotificationSettings
 from hublet.notifications.preferences.switches import PRODUCT_UPDATES_AFTER
 from hublet.notifications.watch_schemas import MuteTarget, WatchTarget, targets_of
-from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
+from hublet.web.auth import PageVisit, SignedInVisit
 from hublet.web.inbox.preferences import GROUPS, keys_of
 from hublet.web.inbox.subscription_lists import list_of
 from hublet.web.pages import REFUSALS, frame_for, go_to, read_as, render, status_of
@@ -55,43 +51,6 @@ async def update_preferences(visit: SignedInVisit, form: FormFields) -> Response
         await preferences.update(conn, visit.person.user_id, request)
 
     return await _do(visit, form, update, toast="Your choices are saved.", typed=form)
-
-
-@router.post(f"{_PATH}/emails")
-async def add_email(visit: FreshVisit, form: FormFields) -> Response:
-    async def add(conn: Connection) -> None:
-        request = read_as(AddEmail, email=form.get("email", "").strip())
-        user = await accounts.get_user_by_id(conn, visit.person.user_id)
-        await emails.add(conn, user, request.email)
-
-    toast = "The address is there. Open the link that was mailed to it."
-    return await _do(visit, form, add, toast=toast, typed_email=form.get("email", ""))
-
-
-@router.post(f"{_PATH}/emails/{{email_id}}/primary")
-async def make_email_primary(visit: FreshVisit, email_id: str, form: FormFields) -> Response:
-    async def make(conn: Connection) -> None:
-        await emails.make_primary(conn, email_id, user_id=visit.person.user_id)
-
-    return await _do(visit, form, make, toast="Mails go to this address now.")
-
-
-@router.post(f"{_PATH}/emails/{{email_id}}/verify")
-async def send_verification_again(
-    visit: SignedInVisit, email_id: str, form: FormFields
-) -> Response:
-    async def send(conn: Connection) -> None:
-        await links.request_again(conn, email_id=email_id, user_id=visit.person.user_id)
-
-    return await _do(visit, form, send, toast="A link is on its way to this address.")
-
-
-@router.post(f"{_PATH}/emails/{{email_id}}/remove")
-async def remove_email(visit: FreshVisit, email_id: str, form: FormFields) -> Response:
-    async def remove(conn: Connection) -> None:
-        await emails.remove(conn, email_id, user_id=visit.person.user_id)
-
-    return await _do(visit, form, remove, toast="The address is removed.")
 
 
 @router.get(f"{_PATH}/watched")
@@ -158,14 +117,13 @@ async def _do(
     *,
     toast: str,
     typed: Mapping[str, str] | None = None,
-    typed_email: str = "",
 ) -> Response:
     visit.check(form, _PURPOSE)
     try:
         async with visit.database.transaction() as conn:
             await change(conn)
     except REFUSALS as error:
-        return await _show(visit, problem=error, typed=typed, typed_email=typed_email)
+        return await _show(visit, problem=error, typed=typed)
     return go_to(visit, _PATH, toast=toast)
 
 
@@ -186,7 +144,6 @@ async def _show(
     *,
     problem: HubError | None = None,
     typed: Mapping[str, str] | None = None,
-    typed_email: str = "",
 ) -> Response:
     user_id = visit.person.user_id
     async with visit.database.read() as conn:
@@ -207,7 +164,6 @@ async def _show(
         chosen=chosen,
         choices=choices,
         typed=typed or {},
-        typed_email=typed_email,
         addresses=addresses,
         form_token=visit.form_token(_PURPOSE),
         problem=None if problem is None else problem.message,
