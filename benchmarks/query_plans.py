@@ -38,6 +38,7 @@ class RecordingDatabase:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.hub = database.hub
         self.noted: list[Statement] = []
 
     @asynccontextmanager

@@ -246,11 +246,22 @@ async def test_short_addresses_lead_to_the_settings(
 
 
 async def test_many_log_ins_of_one_browser_at_once_leave_one_session(
-    client: httpx2.AsyncClient, database: Database
+    client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await a_person(database)
     await log_in(client)
+    under_way: list[str] = []
+    all_came = asyncio.Event()
 
+    async def verify_together(hashed: str, password: str) -> bool:
+        """Let nobody go on before all four came: they then have the same session."""
+        under_way.append(password)
+        if len(under_way) == 4:
+            all_came.set()
+        await all_came.wait()
+        return await verify_password(hashed, password)
+
+    monkeypatch.setattr("hublet.login.service.verify_password", verify_together)
     responses = await asyncio.gather(*(log_in(client) for _ in range(4)))
 
     assert [each.status_code for each in responses] == [303] * 4

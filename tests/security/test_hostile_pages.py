@@ -43,6 +43,7 @@ EventTarget.prototype.addEventListener = function (kind, ...rest) {
 OWN_LISTENERS = {
     "click", "fresh", "hashchange", "keydown", "pagehide", "pageshow", "paste", "submit", "toggle",
     "visibilitychange", "input", "drop", "dragover", "dragleave", "focusin", "beforeunload",
+    "problem", "listen", "stream",
 }  # fmt: skip
 
 

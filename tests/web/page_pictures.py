@@ -82,25 +82,24 @@ def _write_sheet(browser: Browser, hub: SeededHub, theme: _Theme) -> None:
 
 @contextmanager
 def _demo_hub(place: Place) -> Iterator[SeededHub]:
-    """Run a hub that the demo filled; ada, who is signed in, administers it too."""
+    """Run a hub that the demo filled, with ada and its administrator katherine signed in."""
     place.folder.mkdir()
     filled = run_hublet("demo", "--json", *place.flags, folder=place.folder)
     assert filled.returncode == 0, filled.stderr
     added = json.loads(filled.stdout)["added"]
-    [password] = [each["secret"] for each in added if each["detail"] == "Ada Lovelace"]
+    passwords = {each["name"]: each["secret"] for each in added if each["what"] == "user"}
     jobs = {
         each["detail"].partition(",")[0]: each["name"] for each in added if each["what"] == "job"
     }
     with serving(place) as server:
-        with server.client(server.token) as administrator:
-            administrator.patch("/api/admin/users/ada", json={"isAdmin": True}).raise_for_status()
-        cookies = {"ada": sign_in(server, "ada", password)}
+        cookies = {name: sign_in(server, name, passwords[name]) for name in ("ada", "katherine")}
         yield SeededHub(address=server.address, values=jobs, cookies=cookies)
 
 
 def _write_demo_pictures(browser: Browser, hub: SeededHub, theme: _Theme) -> None:
-    page = _open(browser, hub, "ada", theme, 1280)
     for name, path in _DEMO.items():
+        who = "katherine" if path.startswith("/admin") else "ada"
+        page = _open(browser, hub, who, theme, 1280)
         response = page.goto(hub.address + path.format_map(hub.values))
         if response is None or not response.ok:
             sys.stderr.write(f"{name}: there is no page {path} yet\n")
@@ -109,7 +108,7 @@ def _write_demo_pictures(browser: Browser, hub: SeededHub, theme: _Theme) -> Non
         page.locator("[data-later]").first.wait_for(state="detached")
         end = "" if theme == "light" else "-dark"
         page.screenshot(path=_FOLDER / f"{name}{end}.png")
-    page.context.close()
+        page.context.close()
 
 
 def main() -> None:

@@ -142,7 +142,7 @@ def _render_line(line: LogLine, href: str) -> Markup:
     start = f'<div class="{kind}" id="L{number}" data-n="{number}" data-t="{time}">'
     if href:
         place = f"{href}?from={max(1, number - LINES_BEFORE)}#L{number}"
-        start = f'<div class="{kind} found" data-t="{time}"><a href="{place}">{number}</a>'
+        start = f'<div class="{kind} hit" data-t="{time}"><a href="{place}">{number}</a>'
     # The path of a page has no special characters, and the text of the line was escaped.
     return Markup(f"{start}<span>{html}</span></div>")  # noqa: S704
 
