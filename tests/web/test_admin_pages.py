@@ -25,10 +25,10 @@ PAGES = ("", "/users", "/organizations", "/storage", "/tasks", "/activity", "/sw
 @pytest.fixture
 async def root(client: httpx2.AsyncClient, database: Database) -> httpx2.AsyncClient:
     """The browser of an administrator."""
-    user = await a_person(database, "root")
+    user = await a_person(database, "katherine")
     async with database.transaction() as conn:
         await conn.execute("UPDATE users SET is_admin = TRUE WHERE id = $1", user.id)
-    await log_in(client, "root")
+    await log_in(client, "katherine")
     return client
 
 
@@ -173,7 +173,7 @@ async def test_an_account_is_created_with_a_password_that_is_shown_once(
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        pytest.param({"name": "root"}, "root", id="a name that is taken"),
+        pytest.param({"name": "katherine"}, "katherine", id="a name that is taken"),
         pytest.param({"name": "no name"}, "name", id="no name"),
         pytest.param({"name": "grace", "email": "nowhere"}, "email", id="no address"),
         pytest.param({"name": "grace", "password": "short"}, "password", id="a weak password"),
@@ -214,7 +214,7 @@ async def test_a_user_is_found_disabled_enabled_and_promoted(
 
 
 async def test_the_last_administrator_stays(root: httpx2.AsyncClient) -> None:
-    response = await send(root, "/admin/users/root/role", administrator="no")
+    response = await send(root, "/admin/users/katherine/role", administrator="no")
 
     assert response.status_code == 422
     assert "administrator" in notices_in(response)[0]
@@ -224,7 +224,7 @@ async def test_an_organization_is_created_renamed_and_moved_to_another_plan(
     root: httpx2.AsyncClient,
 ) -> None:
     path = "/admin/organizations"
-    await send(root, path, name="navy", plan="free", owner="root")
+    await send(root, path, name="navy", plan="free", owner="katherine")
     await send(root, f"{path}/navy", fullname="The Navy", plan="team")
     refused = await send(root, f"{path}/navy", fullname="The Navy", plan="gold")
 
@@ -261,7 +261,7 @@ async def test_who_signed_in_is_told_for_90_days(
     clock.move(timedelta(days=91))
     try:
         root.cookies.clear()
-        await log_in(root, "root")
+        await log_in(root, "katherine")
         page = await text_of(root, "/admin/activity?kind=sign-ins")
     finally:
         clock.reset()
