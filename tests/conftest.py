@@ -33,9 +33,11 @@ from hublet.core.config import LogSettings, Settings
 from hublet.core.database import Database, open_database, sqlite
 from hublet.core.database.migrations import migrate
 from hublet.core.hub import Hub
+from hublet.core.ids import new_object_id
 from hublet.core.logs import configure
 from hublet.core.sealing import KeyRing
 from hublet.description import describe
+from object_storage import CREDENTIALS, ObjectStorage
 from patience import SOON_SECONDS
 from people import WEAK_HASHER, Headers, sign_in
 from processes import Place
@@ -151,6 +153,23 @@ def postgresql() -> Iterator[str]:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def object_storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStorage]:
+    """An S3 server that lives as long as this test process."""
+    server = ObjectStorage(tmp_path_factory.mktemp("object-storage"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket_url(object_storage: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`storage.url` for a hub of this test alone, with the credentials in the environment."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    return object_storage.url(new_object_id())
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def test_only_old_objects_are_deleted(store: LocalStore, tmp_path: Path) -> None
     store.delete([old, new, blob_key("c" * 64)], before=LONG_AGO + timedelta(days=1))
 
     assert (store.stat(old), store.stat(new) is None) == (None, False)
-    assert names_in(tmp_path) == [new.digest]
+    assert names_in(tmp_path) == [new.name]
 
 
 def test_an_object_that_is_put_again_is_new(store: LocalStore) -> None:

@@ -265,11 +265,11 @@ async def _find_orphan_objects(
                 needed = await pruning_store.find_needed(
                     conn,
                     kind,
-                    [each.key.digest for each in batch],
+                    [each.key.name for each in batch],
                     # Whoever looked it up before it was cut has opened it by now.
                     cut_before=_ago(pruning_store.WHOLE_AGE),
                 )
-            yield [each for each in batch if each.key.digest not in needed]
+            yield [each for each in batch if each.key.name not in needed]
 
 
 def _count_orphans(orphans: Sequence[StoredObject]) -> Pruned:

@@ -273,7 +273,7 @@ def _copy(objects: ObjectStore, key: ObjectKey, *, size: int | None = None) -> S
     """Copy an object, or its first bytes, to a new spool."""
     found = objects.stat(key)
     if found is None:
-        raise FileNotFoundError(key.digest)
+        raise FileNotFoundError(key.name)
     spool = objects.new_spool(hashed=key.kind == "blobs")
     try:
         for piece in objects.pieces(key, 0, found.size if size is None else size):

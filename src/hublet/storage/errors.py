@@ -9,9 +9,11 @@ NotAllowed
 RangeNotSatisfiable  416
 TooLarge
 └── FileTooLarge   413
+Unavailable
+└── StoreUnavailable  503
 """
 
-from hublet.core.errors import HubError, InvalidRequest, NotAllowed, TooLarge
+from hublet.core.errors import HubError, InvalidRequest, NotAllowed, TooLarge, Unavailable
 
 
 class InvalidHash(InvalidRequest):
@@ -51,3 +53,10 @@ class StorageFull(NotAllowed):
             f"The repositories of {owner} hold {used} bytes{wanted}; the limit is {limit}. Delete "
             "files or repositories, or ask the hub's operator for a higher limits.owner_bytes."
         )
+
+
+class StoreUnavailable(Unavailable):
+    """The object storage cannot be reached, or refuses what the hub asks."""
+
+    def __init__(self) -> None:
+        super().__init__("The object storage does not answer; try again in a moment.")

@@ -1,7 +1,7 @@
-"""Object stores: where content-addressed bytes lie, each object under the digest of its content.
+"""Object stores: where bytes lie that never change, most of them under the digest of their content.
 
 Everything here blocks on the disk or the network; call it from a thread where an object can be
-large. The folder of one machine is the first such store.
+large. A folder is the first such store; `storage.s3_store` has the other.
 """
 
 import hashlib
@@ -9,8 +9,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
@@ -18,16 +20,17 @@ from hublet.core.ids import new_object_id
 from hublet.storage.spools import Spool
 
 _PIECE_BYTES = 1 << 18
-# Objects are two folders deep, each named by two characters of the digest.
+# Objects that are named by a digest. They are two folders deep, each named by two characters of it.
+DIGEST_KINDS = frozenset({"blobs", "xorbs", "parts"})
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
 # How the name of an object ends that is being removed.
 _LEAVING = ".leaving"
 
 
 class ObjectKey(NamedTuple):
-    # `blobs`, `xorbs` or `parts`: what kind of object it is, and what its digest is of.
+    # `blobs`, `xorbs` and `parts` are named by a digest; `packs`, `logs` and `backups` by a path.
     kind: str
-    digest: str
+    name: str
 
 
 def blob_key(sha256: str) -> ObjectKey:
@@ -69,10 +72,18 @@ class ObjectStore(Protocol):
         """Yield the bytes from start to before end; raise FileNotFoundError without the object."""
         ...
 
+    def put_bytes(self, key: ObjectKey, data: bytes) -> None:
+        """Store some bytes; only for what is known to be small."""
+        ...
+
+    def read(self, key: ObjectKey) -> bytes:
+        """Return all of an object that is known to be small; raise FileNotFoundError without it."""
+        ...
+
     def stat(self, key: ObjectKey) -> StoredObject | None: ...
 
-    def list(self, kind: str) -> Iterator[StoredObject]:
-        """Yield all objects of a kind, in no order."""
+    def list(self, kind: str, prefix: str = "") -> Iterator[StoredObject]:
+        """Yield the objects of a kind, in no order; with a prefix `a/b/` those of such names."""
         ...
 
     def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
@@ -93,7 +104,7 @@ class ObjectStore(Protocol):
 
 
 class LocalStore(ObjectStore):
-    """The folder of one machine, with a folder for each kind."""
+    """A folder of one machine, or of a file system that several share, with one for each kind."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -118,18 +129,38 @@ class LocalStore(ObjectStore):
             while start < end:
                 piece = file.read(min(_PIECE_BYTES, end - start))
                 if not piece:
-                    raise EOFError(f"{key.digest} is shorter than it was said to be.")
+                    raise EOFError(f"{key.name} is shorter than it was said to be.")
                 start += len(piece)
                 yield piece
+
+    def put_bytes(self, key: ObjectKey, data: bytes) -> None:
+        with self.new_spool(hashed=False) as spool:
+            spool.write(data)
+            self.put(key, spool)
+
+    def read(self, key: ObjectKey) -> bytes:
+        return self.local_path(key).read_bytes()
 
     def stat(self, key: ObjectKey) -> StoredObject | None:
         return _stored_object(key, self.local_path(key))
 
-    def list(self, kind: str) -> Iterator[StoredObject]:
+    def list(self, kind: str, prefix: str = "") -> Iterator[StoredObject]:
+        if kind not in DIGEST_KINDS:
+            yield from self._list_named(kind, prefix)
+            return
         for folder in sorted((self._folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
-            for path in folder.iterdir():
+            for path in _children(folder):
                 found = _stored_object(ObjectKey(kind, path.name), path)
-                if found is not None:
+                if found is not None and path.name.startswith(prefix):
+                    yield found
+
+    def _list_named(self, kind: str, prefix: str) -> Iterator[StoredObject]:
+        root = self._folder / kind
+        for folder, _, names in os.walk(root / prefix.rpartition("/")[0]):
+            for path in (Path(folder, name) for name in names):
+                name = path.relative_to(root).as_posix()
+                found = _stored_object(ObjectKey(kind, name), path)
+                if found is not None and name.startswith(prefix):
                     yield found
 
     def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
@@ -142,8 +173,14 @@ class LocalStore(ObjectStore):
         found = _stored_object(key, path)
         if found is None or found.modified_at >= before:
             return
+        if key.kind not in DIGEST_KINDS:
+            # Such a name is given once: nobody puts the object again.
+            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.parent.rmdir()
+            return
         # The name is this call's own, and tells what it was if the process dies here.
-        aside = self.incoming / f"{key.kind}.{key.digest}.{new_object_id()}{_LEAVING}"
+        aside = self.incoming / f"{key.kind}.{key.name}.{new_object_id()}{_LEAVING}"
         try:
             path.rename(aside)
         except FileNotFoundError:
@@ -179,7 +216,9 @@ class LocalStore(ObjectStore):
         return removed + sum(each.size for each in parts)
 
     def local_path(self, key: ObjectKey) -> Path:
-        return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest
+        if key.kind in DIGEST_KINDS:
+            return self._folder / key.kind / key.name[:2] / key.name[2:4] / key.name
+        return self._folder / key.kind / key.name
 
     def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:  # noqa: ARG002 - as the interface says
         return None
@@ -215,6 +254,24 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def has_shared_store(settings: Settings) -> bool:
+    """Tell whether content lies where every node can reach it, not in the folder of this one."""
+    return settings.storage.url is not None
+
+
 def open_store(settings: Settings) -> ObjectStore:
-    """Return the store of a hub with these settings."""
-    return LocalStore(settings.database.data_dir)
+    """Return the store of a hub with these settings: the same one for the same settings."""
+    return _open_store(settings.storage.url, settings.database.data_dir)
+
+
+@lru_cache(maxsize=8)
+def _open_store(url: str | None, data_dir: Path) -> ObjectStore:
+    if url is None:
+        return LocalStore(data_dir)
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return LocalStore(Path(unquote(parts.path)))
+    # Its library is an extra.
+    from hublet.storage.s3_store import S3Store  # noqa: PLC0415 - as above
+
+    return S3Store(url, data_dir / "blobs" / "incoming")

@@ -206,6 +206,10 @@ DATABASE = text_matching(
     "a postgresql:// or sqlite:///path URL, special characters in its password %-encoded",
     rf"sqlite:///.+|postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?",
 )
+STORAGE = text_matching(
+    "a file:///folder or s3://bucket/prefix?endpoint=…&region=… URL",
+    r"file:///[^?#]+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[^?#\s]*)?(?:\?[^#\s]+)?",
+)
 SMTP = text_matching(
     "an smtp:// or smtps:// URL, special characters in its password %-encoded",
     rf"smtps?://(?:[^/?#@:\s]+:[^/?#@:\s]+@)?{_HOST}/?",

@@ -22,6 +22,7 @@ from hublet.core.config.kinds import (
     SERVER_NAME,
     SIGN_UP,
     SMTP,
+    STORAGE,
     Network,
     number,
     setting,
@@ -193,6 +194,20 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
+    url: str | None = setting(
+        None,
+        STORAGE,
+        "Where content lies that every node of the hub can reach; s3:// needs hublet[s3].",
+        unset="the data folder",
+    )
+    redirect: bool = setting(
+        True, FLAG, "Large downloads are redirected to the object storage, where it has addresses."
+    )
+    cache_bytes: int = setting(
+        50_000_000_000,
+        number(0, 10**18, int),
+        "What a node keeps of the git repositories of a shared store, in bytes.",
+    )
     scrub_bytes: int = setting(
         100_000_000_000,
         number(0, 10**18, int),

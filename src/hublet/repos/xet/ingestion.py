@@ -218,4 +218,4 @@ async def remove_whole_copies(database: Database) -> None:
 
 
 def _next_batch(objects: Iterator[StoredObject]) -> list[str]:
-    return [each.key.digest for each in islice(objects, _BATCH)]
+    return [each.key.name for each in islice(objects, _BATCH)]
