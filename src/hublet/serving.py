@@ -22,7 +22,7 @@ from hublet.core.metric_samples import MetricSampler
 from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
-from hublet.first_start import FirstAdministrator, prepare
+from hublet.first_start import FirstAdministrator, check_folder, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
 from hublet.storage.workers import processes
@@ -179,6 +179,7 @@ async def serve(
     ssh, settings = listen_for_ssh(settings)
     async with open_hub(settings) as database:
         first = await prepare(database)
+        await check_folder(database)
         async with running(database, Worker(database), ssh=ssh) as app:
             server = Server(app, settings.server, when_ready=lambda: when_ready(first))
             await server.serve(sockets=list(listeners))
@@ -191,6 +192,7 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_hub(settings) as database:
         await prepare(database)
+        await check_folder(database)
         worker = Worker(database)
         metrics = Metrics()
         metrics.registry.register(worker.deliveries.metrics)

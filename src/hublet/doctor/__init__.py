@@ -70,6 +70,7 @@ async def _check_work(opened: Database, *, quickly: bool = False) -> list[Findin
         return [
             await database.check_events(conn),
             await database.check_tasks(conn),
+            await database.check_machines(conn),
             await database.check_webhooks(conn),
             await database.check_storage(conn, quickly=quickly),
         ]

@@ -8,12 +8,14 @@ from hublet.core.clock import format_duration, micros, monotonic
 from hublet.core.config import Settings, safe_database_url
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
+from hublet.core.leases import lease_clock
 from hublet.core.logs import redact_text
 from hublet.core.sealing import KeyRing, KeyRingError
 from hublet.core.startup import keys_fit, load_keys
 from hublet.doctor import store
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.repos import scrub_store, usage, usage_store
+from hublet.runtime.supervisor import machines_store
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
@@ -28,6 +30,7 @@ _MAX_WAIT = timedelta(minutes=1)
 _START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
 _MAX_PARKED = 3
 _MAX_DAMAGED = 3
+_MACHINES = "machines"
 
 
 def find_ring(settings: Settings) -> KeyRing | Finding:
@@ -184,6 +187,24 @@ async def check_tasks(conn: Reader) -> Finding:
         found = f"{count} wait, one of them overdue for {format_duration(age)}."
         return warning("tasks", found, _START_A_WORKER)
     return ok("tasks", f"{count} wait, none is parked.")
+
+
+async def check_machines(conn: Reader) -> Finding:
+    """Report machines whose jobs nobody looks after; none is known before the first job."""
+    known = await machines_store.list_machines(conn)
+    lost = [each for each in known if each.is_lost]
+    if not lost:
+        return ok(_MACHINES, f"{len(known)} known, all seen lately.")
+    now = lease_clock()
+    names = ", ".join(
+        f"{each.name} ({format_duration(timedelta(microseconds=now - each.seen_at))} ago)"
+        for each in lost
+    )
+    return warning(
+        _MACHINES,
+        f"Not seen lately: {names}.",
+        "Start hublet worker there, or wait: after a week they are forgotten. Their jobs are lost.",
+    )
 
 
 async def check_webhooks(conn: Reader) -> Finding:

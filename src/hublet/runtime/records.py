@@ -93,7 +93,16 @@ class AttachPoint:
 class Runner(Protocol):
     """Runs attempts. Every call is idempotent."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether its attempts run on this machine, where alone they can be looked after.
+
+        Otherwise an engine has them that the workers of every machine reach.
+        """
+        ...
 
     async def probe(self) -> RunnerCapabilities: ...
 

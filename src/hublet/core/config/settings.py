@@ -43,6 +43,18 @@ class ServerSettings:
     base_url: str | None = setting(
         None, BASE_URL, "What every link in an answer begins with.", unset="http://host:port"
     )
+    node_name: str | None = setting(
+        None,
+        SERVER_NAME,
+        "The name of this machine among those of one hub; it must not change while jobs run.",
+        unset="the name of the host",
+    )
+    node_url: str | None = setting(
+        None,
+        BASE_URL,
+        "Where the other machines of this hub reach this one, for ports and shells of its jobs.",
+        unset="the address it listens on; its name if that is any",
+    )
     trusted_proxies: tuple[Network, ...] = setting(
         (), NETWORKS, "Reverse proxies whose X-Forwarded-For is believed."
     )
@@ -144,6 +156,11 @@ class WorkerSettings:
     batch_size: int = setting(50, COUNT, "Tasks claimed at a time.")
     lease_seconds: float = setting(
         30.0, number(1, 3600), "How long a task stays with a worker that gives no sign of life."
+    )
+    machine_lease_seconds: float = setting(
+        180.0,
+        number(1, 86400),
+        "How long a machine may give no sign of life before its jobs count as lost.",
     )
     max_attempts: int = setting(12, COUNT, "Attempts before a task is given up.")
     poll_seconds: float = setting(

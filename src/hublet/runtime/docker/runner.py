@@ -71,6 +71,11 @@ class DockerRunner:
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _network_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def is_local(self) -> bool:
+        """Tell whether the engine is one of this machine, behind a socket in the file system."""
+        return str(self.engine.docker_host).startswith("unix:")
+
     async def probe(self) -> RunnerCapabilities:
         try:
             version = await self.engine.version()

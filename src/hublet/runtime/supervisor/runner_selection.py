@@ -22,6 +22,7 @@ from hublet.runtime.records import (
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 
+NO_RUNNER = "none"
 _NO_DOCKER = "The Docker runner needs the package aiodocker: pip install 'hublet[docker]'."
 # How often a runner that cannot be used is probed again.
 _PROBE_AGAIN_SECONDS = 30.0
@@ -108,7 +109,8 @@ async def _probe(runner: Runner) -> RunnerChoice:
 class NullRunner:
     """Null runner: launches nothing, and cannot tell how an attempt of another runner fares."""
 
-    name = "none"
+    name = NO_RUNNER
+    is_local = True
 
     def __init__(self, capabilities: RunnerCapabilities) -> None:
         self._capabilities = capabilities

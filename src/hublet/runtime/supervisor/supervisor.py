@@ -12,6 +12,7 @@ from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.cleanup import Cleanup
+from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.sampler import UsageSampler
 from hublet.runtime.supervisor.scheduling import claim_jobs, make_plan
 from hublet.runtime.supervisor.stepper import JobStepper
@@ -34,8 +35,11 @@ class Supervisor:
         self._worker = worker
         self._runner = runner
         self._poll = self._settings.worker.poll_seconds
-        self._stepper = JobStepper(database, runner, worker=worker, wake=self._wake)
-        self._cleanup = Cleanup(database, runner)
+        self.machine = MachineLease(database, runner)
+        self._stepper = JobStepper(
+            database, runner, machine=self.machine, worker=worker, wake=self._wake
+        )
+        self._cleanup = Cleanup(database, runner, self.machine)
         self._sampler = UsageSampler(database, runner, self._stepper.jobs_by_handle)
         # By the id of a claimed job, the event that brings its next step forward.
         self._held: dict[str, asyncio.Event] = {}
@@ -126,13 +130,14 @@ class Supervisor:
             due = await store.next_due(reader)
             if due is None or due > micros():
                 return []
-            if not await make_plan(reader, self._settings, notify=notify):
+            context = await self.machine.scheduling_context(reader)
+            if not await make_plan(reader, context, notify=notify):
                 return []
         async with self.leases.lock:
             async with self._database.transaction() as conn:
                 claimed = await claim_jobs(
                     conn,
-                    self._settings,
+                    await self.machine.scheduling_context(conn),
                     worker=self._worker,
                     runner=self._runner.name,
                     lease=self._lease,
@@ -151,6 +156,8 @@ class Supervisor:
             await retry(lambda: self._claim_until_stopped(changes), log_failure=log_failure)
 
     async def _claim_until_stopped(self, changes: Subscription) -> None:
+        # From here on the other machines leave what begins here alone.
+        await self.machine.renew()
         while not self._stopping:
             begun = monotonic()
             self._start_steps(await self.claim(notify=self._are_queue_messages_due()))
