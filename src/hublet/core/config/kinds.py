@@ -202,9 +202,13 @@ FORMATS = one_of({form: form for form in ("auto", "console", "json")})
 SERVER_NAME = text_matching("a host name or an IP address", r"[A-Za-z0-9._:-]+")
 DOMAIN = text_matching("a domain name", r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 BEARER = text_matching("one word of letters, digits and -._~+/=", r"[A-Za-z0-9._~+/=-]+")
+_POSTGRESQL = rf"postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?"
 DATABASE = text_matching(
     "a postgresql:// or sqlite:///path URL, special characters in its password %-encoded",
-    rf"sqlite:///.+|postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?",
+    rf"sqlite:///.+|{_POSTGRESQL}",
+)
+POSTGRESQL = text_matching(
+    "a postgresql:// URL, special characters in its password %-encoded", _POSTGRESQL
 )
 STORAGE = text_matching(
     "a file:///folder or s3://bucket/prefix?endpoint=…&region=… URL",

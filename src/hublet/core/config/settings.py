@@ -16,6 +16,7 @@ from hublet.core.config.kinds import (
     FORMATS,
     LEVELS,
     NETWORKS,
+    POSTGRESQL,
     PREFIX,
     RING,
     SENDER,
@@ -91,6 +92,13 @@ class DatabaseSettings:
     )
     url: str | None = setting(
         None, DATABASE, "The database.", unset="the file hub.db in the data folder", secret=True
+    )
+    listen_url: str | None = setting(
+        None,
+        POSTGRESQL,
+        "Where notices between processes go: past PgBouncer, straight to PostgreSQL.",
+        unset="the same as database.url",
+        secret=True,
     )
     pool_size: int = setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
     busy_timeout_seconds: float = setting(

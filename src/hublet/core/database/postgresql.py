@@ -1,8 +1,8 @@
-"""PostgreSQL engine: asyncpg connections, a pool, and LISTEN for what other processes commit."""
+"""PostgreSQL engine: asyncpg connections in a pool, and notices between processes."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -26,50 +26,11 @@ from hublet.core.database.postgresql_dialect import (
     UNAVAILABLE_ERRORS,
     changed_rows,
     engine_errors,
-    quote,
     terminate,
     translate,
 )
+from hublet.core.database.postgresql_notices import Notices, notify_statement
 from hublet.core.hub import Hub
-from hublet.core.logs import get_logger
-
-log = get_logger("database")
-
-NOTIFY_CHANNEL = "hublet"
-
-_RECONNECT_SECONDS = 0.5
-# A server that vanished without a word is noticed after this long.
-_LISTEN_SILENCE_SECONDS = 60.0
-
-
-async def listen(database: Database, url: str, *, patience: float) -> None:
-    """Ring the database's subscribers; come back after every loss of the connection."""
-    while True:
-        try:
-            # Its default is a whole number, from which the type is guessed.
-            raw = await asyncpg.connect(url, timeout=patience)  # pyright: ignore[reportArgumentType]
-            try:
-                await _relay_notifications(database, raw, patience=patience)
-            finally:
-                raw.terminate()
-        except Exception as error:  # noqa: BLE001 - whatever it was, listening must come back
-            log.warning("notices cannot be heard", reason=f"{type(error).__name__}: {error}")
-        await asyncio.sleep(_RECONNECT_SECONDS)
-
-
-async def _relay_notifications(database: Database, raw: Any, *, patience: float) -> None:
-    lost = asyncio.Event()
-    raw.add_termination_listener(lambda _: lost.set())
-    await raw.add_listener(NOTIFY_CHANNEL, lambda *notice: database.wake([notice[3]]))
-    # Whatever was committed while nobody listened is found by looking once.
-    database.wake_all()
-    while not lost.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LISTEN_SILENCE_SECONDS):
-                await lost.wait()
-        if not lost.is_set():
-            await raw.execute("SELECT 1", timeout=patience)
-
 
 # A server that vanished without a word is noticed after this long.
 _SILENCE_SECONDS = 60.0
@@ -233,16 +194,19 @@ class PostgresConnection(Connection):
             raise
         finally:
             await self._database.release(raw)
-        self._database.wake(self._wakes)
 
     async def _commit(self, raw: Any) -> None:
-        # One round trip: the notices leave with the commit or not at all.
-        notices = [f"NOTIFY {NOTIFY_CHANNEL}, {quote(channel)}; " for channel in self._wakes]
-        with engine_errors(raw):
-            done = await raw.execute("".join(notices) + "COMMIT")
+        try:
+            with engine_errors(raw):
+                done = await raw.execute("COMMIT")
+        except BaseException:
+            # It may have been kept all the same, and looking in vain harms nobody.
+            self._database.announce(self._wakes)
+            raise
         # The server answers the commit of a failed transaction with a polite ROLLBACK.
         if done != "COMMIT":
             raise RuntimeError("A failed statement needs a savepoint around it; nothing was kept.")
+        self._database.announce(self._wakes)
 
     async def roll_back(self) -> None:
         if (raw := self._end()) is not None:
@@ -257,7 +221,9 @@ class PostgresDatabase(Database):
         self._url = url
         self.patience = max(hub.settings.database.busy_timeout_seconds, _LEAST_PATIENCE_SECONDS)
         self._pool: Any = None
-        self._listener: asyncio.Task[None] | None = None
+        self._notices = Notices(
+            self, hub.settings.database.listen_url or url, patience=self.patience
+        )
 
     async def start(self) -> None:
         with engine_errors():
@@ -271,9 +237,7 @@ class PostgresDatabase(Database):
                 init=self._prepare,
                 server_settings={"application_name": "hublet", "timezone": "UTC"},
             )
-        self._listener = asyncio.create_task(
-            listen(self, self._url, patience=self.patience), name="postgresql-listen"
-        )
+        self._notices.start()
 
     async def _prepare(self, raw: Any) -> None:
         """Let a statement outside a transaction only read, and let none wait long for a lock."""
@@ -287,6 +251,11 @@ class PostgresDatabase(Database):
             # Waiting with a limit costs more than taking a connection that lies ready.
             limit = None if self._pool.get_idle_size() else self.patience
             return await self._pool.acquire(timeout=limit)
+
+    def announce(self, channels: Collection[str]) -> None:
+        """Wake the subscribers of this process now, and those of others soon."""
+        self.wake(channels)
+        self._notices.announce(channels)
 
     async def settle(self, raw: Any, statement: str) -> None:
         """End what went wrong on a connection, and release it; one where that fails is given up."""
@@ -326,11 +295,12 @@ class PostgresDatabase(Database):
             return int(await reader.fetch_value("SELECT pg_database_size(current_database())"))
 
     async def close(self) -> None:
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.gather(self._listener, return_exceptions=True)
+        unannounced = await self._notices.stop()
         try:
             async with asyncio.timeout(self.patience):
+                if unannounced:
+                    # A command ends right after its commit: servers that run are to hear of it.
+                    await self._pool.execute(notify_statement(unannounced))
                 await self._pool.close()
         except (*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
             self._pool.terminate()
