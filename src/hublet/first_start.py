@@ -9,7 +9,7 @@ from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.core import metadata
-from hublet.core.database import Connection, Database
+from hublet.core.database import Connection, Database, partitions
 from hublet.core.database.migrations import migrate
 from hublet.core.dataclasses import dataclass
 from hublet.core.machine import FOLDER_ID_FILE, load_folder_id
@@ -27,6 +27,7 @@ from hublet.storage import chunker
 from hublet.storage.object_store import has_shared_store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
+from hublet.webhooks.activity import partitions_store
 from hublet.webhooks.activity import service as deliveries
 
 ADMINISTRATOR = "admin"
@@ -46,6 +47,7 @@ class FirstAdministrator:
 async def prepare(database: Database) -> FirstAdministrator | None:
     """Make the database ready; return the administrator when this start had to create one."""
     await migrate(database)
+    await partitions.add_days(database, partitions_store.TABLES)
     async with database.transaction() as conn:
         await claim(conn)
         await repositories.schedule_orphan_removal(conn)

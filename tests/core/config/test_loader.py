@@ -14,6 +14,7 @@ KEY = "A" * 43
 SECRETS = {
     "server.metrics_token": "metrics-hunter2",
     "database.url": "postgresql://hub:hunter2@db/hub",
+    "database.listen_url": "postgresql://hub:hunter2@db:6432/hub",
     "keys.ring": f"hunter2:{KEY}",
     "mail.smtp_url": "smtp://hub:hunter2@mail:587",
 }

@@ -201,6 +201,7 @@ class SqliteConnection(Connection):
 
     async def apply(self, script: str) -> None:
         # A table that is nothing but its key needs no second copy of it.
+        script = re.sub(r"-- only postgresql\n.*?-- end\n", "", script, flags=re.DOTALL)
         for statement in split_statements(script.replace("/* clustered */", "WITHOUT ROWID")):
             await self.execute(statement)
 
