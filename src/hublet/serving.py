@@ -25,6 +25,7 @@ from hublet.core.switches import SiteWatcher
 from hublet.first_start import FirstAdministrator, check_folder, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
+from hublet.storage.object_store import probe_store
 from hublet.storage.workers import processes
 from hublet.worker import Worker
 
@@ -177,6 +178,7 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM; finish or hand back what is in flight."""
     ssh, settings = listen_for_ssh(settings)
+    await asyncio.to_thread(probe_store, settings)
     async with open_hub(settings) as database:
         first = await prepare(database)
         await check_folder(database)
@@ -190,6 +192,7 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await asyncio.to_thread(probe_store, settings)
     async with open_hub(settings) as database:
         await prepare(database)
         await check_folder(database)

@@ -21,6 +21,7 @@ from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.records import RunnerCapabilities
 from hublet.runtime.sandbox import runner
 from hublet.runtime.supervisor.runner_selection import choose_runner, image_map
+from hublet.storage.object_store import probe_store
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
 _SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
@@ -29,6 +30,10 @@ _FOLDER = "data folder"
 _MEGABYTE = 1_000_000
 _FULL_BYTES = 100 * _MEGABYTE
 _NEARLY_FULL_BYTES = 1000 * _MEGABYTE
+
+_STORE = "object storage"
+# S3 refuses requests that are a quarter of an hour off.
+_SKEW = timedelta(minutes=1)
 
 _GIT = "git"
 _GIT_SECONDS = 10.0
@@ -156,6 +161,25 @@ def _check_space(folder: Path, *, free: int) -> Finding:
     if free < _NEARLY_FULL_BYTES:
         return warning(_FOLDER, found, "Make room soon.")
     return ok(_FOLDER, found)
+
+
+def check_store(settings: Settings) -> Finding:
+    """Put, read and delete an object where a shared store is configured; it may take seconds."""
+    if settings.storage.url is None:
+        return ok(_STORE, "Content lies in the data folder.")
+    # Its parameters may be anything that an operator wrote.
+    shown = settings.storage.url.partition("?")[0]
+    try:
+        skew = probe_store(settings)
+    except CannotStart as error:
+        return problem(_STORE, str(error), "Until then nothing can be uploaded or downloaded.")
+    if skew is not None and abs(skew) > _SKEW:
+        return warning(
+            _STORE,
+            f"{shown} works, but its clock differs by {format_duration(abs(skew))}.",
+            "Correct the clock of this machine, or of the storage.",
+        )
+    return ok(_STORE, f"{shown}: an object was put, read and deleted.")
 
 
 def check_git() -> Finding:

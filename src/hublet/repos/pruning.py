@@ -7,7 +7,7 @@ objects without rows. It is safe beside uploads and beside other pruning:
 - An upload puts its object first and adds the row after; pruning removes the row first, and then only
   an object that was not put within the last day. So whichever comes first, a row has its object: an
   upload that comes after the row went finds its object left alone, because it is new, and adds the row
-  anew; one that comes before has locked or renewed the row.
+  anew; one that comes before has locked or renewed the row. `storage.removals` has the rest of it.
 - A row is locked and looked at again before it goes. Who refers to it in the meantime waits and finds
   it gone, or was first and keeps it. A row of a blob or a xorb that is added again waits, too, and is
   then inserted.
@@ -46,6 +46,7 @@ from hublet.storage.object_store import (
     open_store,
     xorb_key,
 )
+from hublet.storage.removals import remove_objects
 from hublet.storage.xorbs import footer_size
 
 PRUNE_BLOBS = "blobs.sweep"
@@ -121,7 +122,7 @@ async def prune(database: Database) -> Pruned:
     for step in _steps():
         pruned += await _repeat(database, objects, step)
     async for orphans in _find_orphan_objects(database, objects, before):
-        await asyncio.to_thread(objects.delete, [each.key for each in orphans], before=before)
+        await remove_objects(database, objects, [each.key for each in orphans], before=before)
         pruned += _count_orphans(orphans)
     return pruned
 
@@ -173,7 +174,7 @@ async def _repeat(
             with conn.in_bulk():
                 batch = await step(conn)
         # Only after the commit can nobody find them through the database.
-        await asyncio.to_thread(objects.delete, batch.objects, before=_object_limit())
+        await remove_objects(database, objects, batch.objects, before=_object_limit())
         pruned += batch.rows
         if not batch.is_full:
             return pruned

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
+from hublet.core.startup import CannotStart, check_writable
 from hublet.storage.spools import Spool
 
 _PIECE_BYTES = 1 << 18
@@ -57,6 +58,9 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Bytes by key. An object never changes: who puts it again puts the same content."""
 
+    # Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`.
+    can_put_aside: bool
+
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
@@ -94,20 +98,39 @@ class ObjectStore(Protocol):
         """Remove what uploads left that were not continued since then; return how many bytes."""
         ...
 
+    def probe(self) -> timedelta | None:
+        """Put, read and delete an object; return by how much the clock of the store is ahead.
+
+        Raises CannotStart with a sentence that says what is wrong.
+        """
+        ...
+
     def local_path(self, key: ObjectKey) -> Path | None:
         """Return where the object lies on this machine, if it does: the kernel can send it."""
         ...
 
-    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:
-        """Return an address at which everybody can read the object for a while, if there is one."""
+    def presigned_url(
+        self,
+        key: ObjectKey,
+        *,
+        life: timedelta,
+        media_type: str | None = None,
+        disposition: str | None = None,
+    ) -> str | None:
+        """Return an address at which everybody can read the object for a while, if there is one.
+
+        The response there has these headers, where the store can sign them. It is a credential.
+        """
         ...
 
 
 class LocalStore(ObjectStore):
     """A folder of one machine, or of a file system that several share, with one for each kind."""
 
+    can_put_aside = True
+
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.incoming = folder / "blobs" / "incoming"
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
@@ -148,14 +171,14 @@ class LocalStore(ObjectStore):
         if kind not in DIGEST_KINDS:
             yield from self._list_named(kind, prefix)
             return
-        for folder in sorted((self._folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
+        for folder in sorted((self.folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
             for path in _children(folder):
                 found = _stored_object(ObjectKey(kind, path.name), path)
                 if found is not None and path.name.startswith(prefix):
                     yield found
 
     def _list_named(self, kind: str, prefix: str) -> Iterator[StoredObject]:
-        root = self._folder / kind
+        root = self.folder / kind
         for folder, _, names in os.walk(root / prefix.rpartition("/")[0]):
             for path in (Path(folder, name) for name in names):
                 name = path.relative_to(root).as_posix()
@@ -215,12 +238,23 @@ class LocalStore(ObjectStore):
         self.delete([each.key for each in parts], before=before)
         return removed + sum(each.size for each in parts)
 
+    def probe(self) -> timedelta | None:
+        check_writable(self.folder)
+        return None
+
     def local_path(self, key: ObjectKey) -> Path:
         if key.kind in DIGEST_KINDS:
-            return self._folder / key.kind / key.name[:2] / key.name[2:4] / key.name
-        return self._folder / key.kind / key.name
+            return self.folder / key.kind / key.name[:2] / key.name[2:4] / key.name
+        return self.folder / key.kind / key.name
 
-    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:  # noqa: ARG002 - as the interface says
+    def presigned_url(
+        self,
+        key: ObjectKey,  # noqa: ARG002 - as the interface says
+        *,
+        life: timedelta,  # noqa: ARG002 - as above
+        media_type: str | None = None,  # noqa: ARG002 - as above
+        disposition: str | None = None,  # noqa: ARG002 - as above
+    ) -> str | None:
         return None
 
 
@@ -271,7 +305,19 @@ def _open_store(url: str | None, data_dir: Path) -> ObjectStore:
     parts = urlsplit(url)
     if parts.scheme == "file":
         return LocalStore(Path(unquote(parts.path)))
-    # Its library is an extra.
-    from hublet.storage.s3_store import S3Store  # noqa: PLC0415 - as above
-
+    try:
+        from hublet.storage.s3_store import S3Store  # noqa: PLC0415 - its library is an extra
+    except ModuleNotFoundError:
+        raise CannotStart(
+            "storage.url names a bucket, and what reaches it is not installed: run "
+            "pip install 'hublet[s3]', or unset storage.url."
+        ) from None
     return S3Store(url, data_dir / "blobs" / "incoming")
+
+
+def probe_store(settings: Settings) -> timedelta | None:
+    """Try the shared store, if there is one; return by how much its clock is ahead, if it has one.
+
+    Raises CannotStart with a sentence. It blocks for some seconds when nobody answers.
+    """
+    return open_store(settings).probe() if has_shared_store(settings) else None

@@ -124,6 +124,11 @@ def _build_group(group: str, values: dict[str, Any]) -> Any:
     return replace(getattr(_DEFAULTS, group), **own)
 
 
+def aws_environment() -> dict[str, str]:
+    """Return the variables by which programs learn how to reach AWS and what is like it."""
+    return {name: value for name, value in os.environ.items() if name.startswith("AWS_") and value}
+
+
 def _from_variables(environ: Mapping[str, str]) -> _SourceValues:
     return {
         _VARIABLES.get(name, name): (f"{VARIABLE}{name}", value)

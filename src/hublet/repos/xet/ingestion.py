@@ -30,6 +30,7 @@ from hublet.storage import store as storage
 from hublet.storage.chunker import CutContent, CutResult
 from hublet.storage.object_store import StoredObject, blob_key, open_store
 from hublet.storage.records import Blob, Content
+from hublet.storage.removals import remove_objects
 from hublet.storage.workers import processes
 from hublet.storage.xorbs import SMALLEST_CHUNK
 
@@ -214,7 +215,8 @@ async def remove_whole_copies(database: Database) -> None:
         async with database.read() as conn:
             cut_before = clock.to_micros(clock.now() - WHOLE_AGE)
             cut = await ingestion_store.find_cut(conn, batch, before=cut_before)
-        await asyncio.to_thread(store.delete, map(blob_key, sorted(cut)), before=put_before)
+        keys = [blob_key(sha256) for sha256 in sorted(cut)]
+        await remove_objects(database, store, keys, before=put_before)
 
 
 def _next_batch(objects: Iterator[StoredObject]) -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from hublet.core import clock
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import HubError
+from hublet.core.errors import HubError, Unavailable
 from hublet.jobs.access import find_mounted, get_delegate
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
@@ -93,7 +93,7 @@ async def write_back(database: Database, job: JobRecord, *, folder: Path) -> lis
     """Write what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
 
     Returns sentences on what could not be written, for the log of the job. What was written is not
-    written again. Raises what is worth another try, but not for ever: DatabaseUnavailable and
+    written again. Raises what is worth another try, but not for ever: Unavailable and
     OSError. No transaction may be open.
     """
     refusals: list[str] = []
@@ -118,7 +118,7 @@ async def _write_back_or_refuse(database: Database, bucket: _WriteBack, snapshot
     source = bucket.mount.source
     try:
         await _write_changes(database, bucket)
-    except DatabaseUnavailable:
+    except Unavailable:
         raise
     except HubError as error:
         bucket.refuse(source, error.message)
