@@ -46,7 +46,14 @@ class ObjectStorage:
                     *(_program(), "server", f"-dir={self._folder / 'data'}"),
                     *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", *ports),
                     *("-master.volumeSizeLimitMB=64", "-volume.max=0"),
-                    *("-s3", "-s3.autoCreateBucket", f"-s3.port={self._port}"),
+                    *(
+                        "-s3",
+                        "-s3.autoCreateBucket",
+                        f"-s3.port={self._port}",
+                        "-master.telemetry=false",
+                    ),
+                    # These two have ports that only one server on a machine can have.
+                    *("-s3.port.iceberg=0", "-s3.port.lance=0"),
                     *(f"-s3.port.grpc={_free_port()}", f"-s3.config={self._folder / 's3.json'}"),
                 ],
                 cwd=self._folder,
