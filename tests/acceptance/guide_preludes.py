@@ -116,5 +116,7 @@ PRELUDES: dict[str, str] = {
     "storage": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,
     "operating": A_HUB + ADA,
+    "backup": A_HUB + ADA,
+    "upgrading": A_HUB + ADA,
     "testing": "",
 }

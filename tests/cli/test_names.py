@@ -38,6 +38,7 @@ def test_these_are_all_commands() -> None:
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
         "task list", "task retry",
+        "backup", "restore",
         "storage usage", "storage prune", "storage verify", "storage new-epoch",
         "login", "logout", "whoami",
         "webhooks list", "webhooks info", "webhooks create", "webhooks update",

@@ -24,7 +24,7 @@ _MODULES = {
     "tokens": ("token",),
     "oauth_apps": ("oauth",),
     "tasks": ("task",),
-    "storage": ("storage",),
+    "storage": ("storage", "backup", "restore"),
 }
 
 

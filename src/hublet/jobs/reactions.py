@@ -10,9 +10,11 @@ from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.schedules.service import START_TASK
 from hublet.jobs.schedules.starter import start_due
 from hublet.jobs.service import REMOVE_FOLDER
+from hublet.storage.holds import after_backups
 
 
 @handles_slowly(REMOVE_FOLDER)
+@after_backups(REMOVE_FOLDER)
 async def remove_folder_of_job(database: Database, body: dict[str, Any]) -> None:
     folder = job_folder(database.hub.settings.database.data_dir, body["job_id"])
     await asyncio.to_thread(remove_tree, folder)

@@ -38,6 +38,7 @@ from hublet.core.queue import add as add_task
 from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
 from hublet.storage.epochs import get_epoch_start
+from hublet.storage.holds import check_not_held
 from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,
@@ -117,6 +118,8 @@ async def prune(database: Database) -> Pruned:
     """Remove everything that nothing needs; return what it was."""
     objects = open_store(database.hub.settings)
     before = _object_limit()
+    async with database.transaction() as conn:
+        await check_not_held(conn)
     interrupted = await asyncio.to_thread(objects.remove_interrupted, before=before)
     pruned = Pruned(interrupted_bytes=interrupted, freed_bytes=interrupted)
     for step in _steps():
@@ -171,6 +174,7 @@ async def _repeat(
     pruned = Pruned()
     while True:
         async with database.transaction() as conn:
+            await check_not_held(conn)
             with conn.in_bulk():
                 batch = await step(conn)
         # Only after the commit can nobody find them through the database.

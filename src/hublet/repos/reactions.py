@@ -13,9 +13,11 @@ from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
+from hublet.storage.holds import after_backups
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
+@after_backups(repos.REMOVE_FOLDER)
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
     folder = repos.git_folder(database, body["repo_id"])
     await asyncio.to_thread(bare_repos.remove, folder)
@@ -24,11 +26,13 @@ async def remove_folder(database: Database, body: dict[str, Any]) -> None:
 
 
 @handles_slowly(pruning.REMOVE_ORPHANS)
+@after_backups(pruning.REMOVE_ORPHANS)
 async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
     await pruning.remove_orphans(database)
 
 
 @handles_slowly(pruning.PRUNE_BLOBS)
+@after_backups(pruning.PRUNE_BLOBS)
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
 
@@ -44,6 +48,7 @@ async def cut_contents(database: Database, _body: dict[str, Any]) -> None:
 
 
 @handles_slowly(ingestion.REMOVE_WHOLE)
+@after_backups(ingestion.REMOVE_WHOLE)
 async def remove_whole_copies(database: Database, _body: dict[str, Any]) -> None:
     await ingestion.remove_whole_copies(database)
 
@@ -54,5 +59,6 @@ async def plan_packing(conn: Connection, event: RepoContentUpdated) -> None:
 
 
 @handles_slowly(maintenance.REPACK)
+@after_backups(maintenance.REPACK)
 async def pack(database: Database, body: dict[str, Any]) -> None:
     await maintenance.repack_if_needed(database, body["repo_id"])

@@ -10,7 +10,7 @@ from contextlib import (
     contextmanager,
 )
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
@@ -105,6 +105,10 @@ class Connection(Reader):
     @abstractmethod
     async def apply(self, script: str) -> None:
         """Run the statements of a migration."""
+
+    @abstractmethod
+    async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:
+        """Add rows from a file in PostgreSQL's text format of COPY."""
 
     @abstractmethod
     def wake(self, channel: str) -> None:

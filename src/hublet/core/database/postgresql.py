@@ -10,7 +10,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from typing import Any
+from typing import Any, BinaryIO
 
 import asyncpg
 
@@ -173,6 +173,11 @@ class PostgresConnection(Connection):
         with engine_errors(raw):
             bytewise = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', script)
             await raw.execute(bytewise, timeout=_MIGRATION_SECONDS)
+
+    async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:
+        raw = await self._ready()
+        with engine_errors(raw):
+            await raw.copy_to_table(table, source=rows, columns=columns, timeout=_MIGRATION_SECONDS)
 
     def wake(self, channel: str) -> None:
         self._wakes.add(channel)
