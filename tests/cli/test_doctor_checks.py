@@ -397,7 +397,8 @@ def test_a_bucket_that_does_not_answer_is_a_problem(
     url = "s3://bucket/prefix?endpoint=http://127.0.0.1:9"
     settings = load({"storage.url": url, "database.data_dir": tmp_path}, {})
 
-    assert checks.check_store(settings) == problem(
+    [finding] = checks.check_store(settings)
+    assert finding == problem(
         "object storage",
         "The object storage at 127.0.0.1:9 does not answer as it should (no answer): see that it "
         "runs, and that storage.url is right.",
@@ -411,4 +412,5 @@ def test_without_the_extra_a_bucket_names_it(
     monkeypatch.setitem(sys.modules, "hublet.storage.s3_store", None)
     settings = load({"storage.url": "s3://bucket", "database.data_dir": tmp_path}, {})
 
-    assert "pip install 'hublet[s3]'" in checks.check_store(settings).found
+    [finding] = checks.check_store(settings)
+    assert "pip install 'hublet[s3]'" in finding.found

@@ -52,6 +52,21 @@ def test_what_was_put_comes_back_whole_and_in_ranges(store: S3Store) -> None:
     assert list(store.incoming.iterdir()) == []
 
 
+def test_a_spool_that_was_put_is_gone(store: S3Store) -> None:
+    spool = store.new_spool()
+    spool.write(CONTENT)
+    put_blob(store, spool)
+
+    assert list(store.incoming.iterdir()) == []
+
+
+def test_an_object_is_copied_there(store: S3Store) -> None:
+    key = put(store)
+    store.copy(key, blob_key("a" * 64), size=len(CONTENT))
+
+    assert store.read(blob_key("a" * 64)) == CONTENT
+
+
 def test_what_is_not_there_is_not_found(store: S3Store) -> None:
     assert store.stat(blob_key("a" * 64)) is None
     assert list(store.list("blobs")) == []

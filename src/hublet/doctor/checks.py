@@ -163,23 +163,19 @@ def _check_space(folder: Path, *, free: int) -> Finding:
     return ok(_FOLDER, found)
 
 
-def check_store(settings: Settings) -> Finding:
+def check_store(settings: Settings) -> list[Finding]:
     """Put, read and delete an object where a shared store is configured; it may take seconds."""
     if settings.storage.url is None:
-        return ok(_STORE, "Content lies in the data folder.")
-    # Its parameters may be anything that an operator wrote.
+        return []
     shown = settings.storage.url.partition("?")[0]
     try:
         skew = probe_store(settings)
     except CannotStart as error:
-        return problem(_STORE, str(error), "Until then nothing can be uploaded or downloaded.")
+        return [problem(_STORE, str(error), "Until then nothing can be uploaded or downloaded.")]
     if skew is not None and abs(skew) > _SKEW:
-        return warning(
-            _STORE,
-            f"{shown} works, but its clock differs by {format_duration(abs(skew))}.",
-            "Correct the clock of this machine, or of the storage.",
-        )
-    return ok(_STORE, f"{shown}: an object was put, read and deleted.")
+        found = f"{shown} works, but its clock differs by {format_duration(abs(skew))}."
+        return [warning(_STORE, found, "Correct the clock of this machine, or of the storage.")]
+    return [ok(_STORE, f"{shown}: an object was put, read and deleted.")]
 
 
 def check_git() -> Finding:

@@ -11,6 +11,7 @@ from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
+from hublet.repos.lfs import direct_uploads
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
 from hublet.storage.holds import after_backups
@@ -35,6 +36,12 @@ async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
 @after_backups(pruning.PRUNE_BLOBS)
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
+    await direct_uploads.remove_given_up(database)
+
+
+@handles_slowly(direct_uploads.CHECK)
+async def check_direct_upload(database: Database, body: dict[str, Any]) -> None:
+    await direct_uploads.check_upload(database, body)
 
 
 @handles_slowly(scrubber.SCRUB)

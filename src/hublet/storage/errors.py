@@ -11,7 +11,8 @@ TooLarge
 └── FileTooLarge   413
 Unavailable
 ├── StoreUnavailable  503
-└── ObjectLeaving     503
+├── ObjectLeaving     503
+└── UploadBeingChecked  503
 """
 
 from hublet.core.errors import HubError, InvalidRequest, NotAllowed, TooLarge, Unavailable
@@ -69,4 +70,14 @@ class ObjectLeaving(Unavailable):
     def __init__(self) -> None:
         super().__init__(
             "The same content is being removed, because nothing used it; send it again in a moment."
+        )
+
+
+class UploadBeingChecked(Unavailable):
+    """What a client sent to the object storage itself takes long to read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The upload arrived and is being checked; try again in a moment.",
+            retry_after_seconds=10,
         )

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from hublet.core.config import Settings
@@ -19,6 +19,9 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.startup import CannotStart, check_writable
 from hublet.storage.spools import Spool
+
+if TYPE_CHECKING:
+    from hublet.storage.s3_multipart import MultipartUploads
 
 _PIECE_BYTES = 1 << 18
 # Objects that are named by a digest. They are two folders deep, each named by two characters of it.
@@ -79,6 +82,16 @@ class ObjectStore(Protocol):
     def put_bytes(self, key: ObjectKey, data: bytes) -> None:
         """Store some bytes; only for what is known to be small."""
         ...
+
+    def copy(self, source: ObjectKey, target: ObjectKey, *, size: int) -> None:
+        """Put the bytes of an object once more, under another key."""
+        with self.new_spool(hashed=False) as spool:
+            spool.write_all(self.pieces(source, 0, size))
+            self.put(target, spool)
+
+    def multipart_uploads(self) -> "MultipartUploads | None":
+        """Return how clients can send objects to the store themselves, if they can."""
+        return None
 
     def read(self, key: ObjectKey) -> bytes:
         """Return all of an object that is known to be small; raise FileNotFoundError without it."""

@@ -25,6 +25,7 @@ from hublet.core.startup import CannotStart
 from hublet.storage.errors import StoreUnavailable
 from hublet.storage.object_store import ObjectKey, ObjectStore, StoredObject
 from hublet.storage.s3_location import S3Location, find_credentials
+from hublet.storage.s3_multipart import LARGEST_PART, MultipartUploads
 from hublet.storage.s3_signing import S3Credentials, presign
 from hublet.storage.spools import Spool
 
@@ -148,10 +149,25 @@ class S3Store(ObjectStore):
                 chunk_size=_PART_BYTES,
                 max_concurrency=_PARTS_AT_ONCE,
             )
+        # A folder takes the file itself: so nobody looks after it any more.
+        spool.close()
 
     def put_bytes(self, key: ObjectKey, data: bytes) -> None:
         with _errors(key):
             obstore.put(self._bucket, _path(key), data)
+
+    def copy(self, source: ObjectKey, target: ObjectKey, *, size: int) -> None:
+        with _errors(source):
+            if size <= LARGEST_PART:
+                obstore.copy(self._bucket, _path(source), _path(target))
+            else:
+                # The server copies no more at once.
+                obstore.put(self._bucket, _path(target), self.pieces(source, 0, size))
+
+    def multipart_uploads(self) -> MultipartUploads | None:
+        if self.credentials is None:
+            return None
+        return MultipartUploads(location=self.location, credentials=self.credentials)
 
     def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
         if start >= end:

@@ -8,6 +8,7 @@ import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.storage.contents import is_kept_whole
 from hublet.storage.errors import ObjectLeaving
 from hublet.storage.object_store import ObjectKey, blob_key, open_store, xorb_key
 from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb, hash_of
@@ -20,11 +21,15 @@ _LONGEST_UPLOAD = timedelta(days=2)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-async def add_blobs(conn: Connection, blobs: Sequence[Blob]) -> None:
-    """Add blobs that the store has as whole objects.
+async def add_blobs(
+    conn: Connection, blobs: Sequence[Blob], *, may_stay_whole: bool = False
+) -> None:
+    """Add blobs that were just put into the store as whole objects.
 
-    One that is cut already stays so, and the object goes with the next pruning.
+    One that is cut already stays so, and the object goes with the next pruning; unless it may stay
+    whole, and downloads of its size are redirected to the object.
     """
+    settings = conn.hub.settings
     await conn.execute_many(
         """
         INSERT INTO blobs (sha256, size, is_whole, created_at) VALUES ($1, $2, TRUE, $3)
@@ -33,6 +38,11 @@ async def add_blobs(conn: Connection, blobs: Sequence[Blob]) -> None:
         """,
         [(blob.sha256, blob.size, micros()) for blob in blobs],
     )
+    whole = [blob.sha256 for blob in blobs if may_stay_whole and is_kept_whole(settings, blob.size)]
+    if whole:
+        await conn.execute(
+            "UPDATE blobs SET is_whole = TRUE WHERE sha256 IN each($1)", _json_array(whole)
+        )
     await check_present(conn, [blob_key(blob.sha256) for blob in blobs])
 
 

@@ -211,6 +211,11 @@ class StorageSettings:
     redirect: bool = setting(
         True, FLAG, "Large downloads are redirected to the object storage, where it has addresses."
     )
+    direct_uploads: bool = setting(
+        True,
+        FLAG,
+        "Git LFS clients send large files to the object storage itself; storage.redirect too must be on.",
+    )
     cache_bytes: int = setting(
         50_000_000_000,
         number(0, 10**18, int),

@@ -118,7 +118,7 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
     for name in created:
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
-    await contents.add_blobs(conn, transaction.blobs)
+    await contents.add_blobs(conn, transaction.blobs, may_stay_whole=True)
     await blobs_store.link(conn, repo.id, transaction.blobs)
     if transaction.blobs:
         await chunker.schedule_cutting(conn)
