@@ -15,6 +15,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.machine import FOLDER_ID_FILE, load_folder_id
 from hublet.core.sealing import WrongKeys
 from hublet.core.startup import KEY_RING_NAME, CannotStart, keys_fit
+from hublet.jobs import reactions as job_logs
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth.apps import service as oauth_apps
@@ -55,6 +56,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await scrubber.schedule(conn)
         await chunker.schedule_cutting(conn)
         await job_volumes.add_prune_task(conn)
+        await job_logs.schedule_sweep(conn)
         await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)

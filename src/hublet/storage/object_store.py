@@ -27,6 +27,8 @@ _PIECE_BYTES = 1 << 18
 # Objects that are named by a digest. They are two folders deep, each named by two characters of it.
 DIGEST_KINDS = frozenset({"blobs", "xorbs", "parts"})
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
+# Before it is all that there is.
+NEVER = datetime.max.replace(tzinfo=UTC)
 # How the name of an object ends that is being removed.
 _LEAVING = ".leaving"
 

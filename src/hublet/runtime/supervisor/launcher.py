@@ -13,7 +13,7 @@ from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.jobs import hardware, service
 from hublet.jobs.errors import SecretsGone
-from hublet.jobs.logs.reader import job_folder, log_path
+from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
@@ -21,6 +21,7 @@ from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
+from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.volumes.preparation import prepare
 from hublet.runtime.volumes.records import PreparedAttempt
@@ -48,12 +49,14 @@ class Launcher:
         self,
         database: Database,
         runner: Runner,
+        logs: LogShipper,
         *,
         writes: GroupCommit,
         done: Callable[[str], None],
     ) -> None:
         self._database = database
         self._runner = runner
+        self._logs = logs
         self._writes = writes
         self._done = done
         self._launches: dict[str, AttemptLaunch] = {}
@@ -89,7 +92,9 @@ class Launcher:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
         prepared = await prepare(self._database, job, folder=folder)
-        order = await _order_of(self._database, job, attempt, prepared)
+        await self._logs.begin(job.id, attempt.number)
+        log = self._logs.path_of(job.id, attempt.number)
+        order = await _order_of(self._database, job, attempt, prepared, log=log)
         launch.is_ordered = True
         handle = await self._runner.launch(order)
         await self._writes.run(
@@ -148,7 +153,12 @@ def attempt_folder(settings: Settings, attempt: AttemptRecord) -> Path:
 
 
 async def _order_of(
-    database: Database, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt
+    database: Database,
+    job: JobRecord,
+    attempt: AttemptRecord,
+    prepared: PreparedAttempt,
+    *,
+    log: Path,
 ) -> LaunchOrder:
     """Return the order for an attempt: image, command, environment, limits and mounts."""
     settings = database.hub.settings
@@ -164,7 +174,7 @@ async def _order_of(
         job_id=job.id,
         number=attempt.number,
         folder=attempt_folder(settings, attempt),
-        log=log_path(settings.database.data_dir, job.id).absolute(),
+        log=log,
         image=prepared.image,
         content=prepared.content,
         argv=prepared.argv,

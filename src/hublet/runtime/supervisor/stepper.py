@@ -18,6 +18,7 @@ from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
 from hublet.runtime.supervisor.launcher import Launcher, attempt_folder
+from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.runner_selection import NullRunner
@@ -55,17 +56,19 @@ class JobStepper:
         runner: Runner,
         *,
         machine: MachineLease,
+        logs: LogShipper,
         worker: str,
         wake: Callable[[str], None],
     ) -> None:
         self._database = database
         self._runner = runner
         self._machine = machine
+        self._logs = logs
         self._worker = worker
         self._settings = database.hub.settings
         # Under load many jobs change at a time: one commit writes them together.
         self._writes = GroupCommit(database)
-        self._launches = Launcher(database, runner, writes=self._writes, done=wake)
+        self._launches = Launcher(database, runner, logs, writes=self._writes, done=wake)
         # To find the job when the runner gives a hint.
         self.jobs_by_handle: dict[str, str] = {}
 
@@ -142,6 +145,7 @@ class JobStepper:
 
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         self.jobs_by_handle[attempt.handle] = held.job.id
+        self._logs.follow(held.job.id, attempt.number)
         limits = limits_of(held.job, self._settings)
         if transitions.is_overdue(attempt, limits, at=micros()):
             grace = self._settings.jobs.grace_seconds
@@ -155,6 +159,8 @@ class JobStepper:
         if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
             folder = attempt_folder(self._settings, held.attempt)
             await write_back_volumes(self._database, held.job, folder=folder)
+            is_gone = seen.phase is Phase.gone
+            await self._logs.finish(held.job.id, held.attempt.number, is_gone=is_gone)
         limits = limits_of(held.job, self._settings)
         return await self._apply(
             held,

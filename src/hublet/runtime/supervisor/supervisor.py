@@ -12,6 +12,7 @@ from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.cleanup import Cleanup
+from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.sampler import UsageSampler
 from hublet.runtime.supervisor.scheduling import claim_jobs, make_plan
@@ -36,8 +37,14 @@ class Supervisor:
         self._runner = runner
         self._poll = self._settings.worker.poll_seconds
         self.machine = MachineLease(database, runner)
+        self._logs = LogShipper(database)
         self._stepper = JobStepper(
-            database, runner, machine=self.machine, worker=worker, wake=self._wake
+            database,
+            runner,
+            machine=self.machine,
+            logs=self._logs,
+            worker=worker,
+            wake=self._wake,
         )
         self._cleanup = Cleanup(database, runner, self.machine)
         self._sampler = UsageSampler(database, runner, self._stepper.jobs_by_handle)
@@ -71,6 +78,9 @@ class Supervisor:
                 retry(self._sampler.run, log_failure=log_failure), name="jobs-sampling"
             ),
         ]
+        if self._logs.is_active:
+            shipping = retry(self._logs.run, log_failure=log_failure)
+            self._loops.append(asyncio.create_task(shipping, name="jobs-logs"))
 
     async def finish(self) -> None:
         """Claim nothing more. Attempts go on by themselves: nobody has to wait for them."""
@@ -116,6 +126,10 @@ class Supervisor:
     async def sample(self) -> None:
         """Keep what every attempt uses now. For tests; a loop does it every few seconds."""
         await self._sampler.sample()
+
+    async def ship_logs(self) -> None:
+        """Ship what attempts have printed. For tests; a loop does it every few seconds."""
+        await self._logs.ship_all(at_once=True)
 
     async def sweep(self) -> None:
         """Clean up once. For tests; a loop does it from time to time."""

@@ -14,6 +14,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, Unavailable
 from hublet.jobs.access import find_mounted, get_delegate
 from hublet.jobs.logs.reader import log_path
+from hublet.jobs.logs.source import local_log
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import service as repos
 from hublet.repos.errors import PathTakenInBucket
@@ -81,10 +82,12 @@ async def write_back_volumes(database: Database, job: JobRecord, *, folder: Path
     refusals = await write_back(database, job, folder=folder)
     if refusals:
         log = log_path(database.hub.settings.database.data_dir, job.id)
-        await asyncio.to_thread(_append_to_log, log, refusals)
+        await asyncio.to_thread(_append_to_log, log, job.attempt, refusals)
 
 
-def _append_to_log(log: Path, lines: list[str]) -> None:
+def _append_to_log(log: Path, attempt: int, lines: list[str]) -> None:
+    shipped = local_log(log.parent, attempt)
+    log = shipped if shipped.exists() else log
     with log.open("a", encoding="utf-8") as file:
         file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
 
