@@ -12,8 +12,6 @@ from contextlib import (
 )
 from typing import Any
 
-import asyncpg
-
 from hublet.core.database.engine import (
     Connection,
     Database,
@@ -23,38 +21,28 @@ from hublet.core.database.engine import (
     TransactionEnded,
 )
 from hublet.core.database.postgresql_dialect import (
-    UNAVAILABLE_ERRORS,
     changed_rows,
     engine_errors,
     terminate,
     translate,
 )
 from hublet.core.database.postgresql_notices import Notices, notify_statement
+from hublet.core.database.postgresql_pool import PostgresPool
 from hublet.core.hub import Hub
 
-# A server that vanished without a word is noticed after this long.
-_SILENCE_SECONDS = 60.0
 _MIGRATION_SECONDS = 86400.0
-# Connecting takes a moment even where nobody is to wait for a busy database.
-_LEAST_PATIENCE_SECONDS = 0.5
-
-
-class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no types
-    def get_reset_query(self) -> str:
-        # Nothing here changes session state, and the reset would cost a round trip each time.
-        return ""
 
 
 class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
-    """Reads without a transaction: each statement is its own snapshot, as READ COMMITTED is.
+    """Reads what is committed: each statement is its own snapshot.
 
     It takes a connection with its first statement. A request that only might read must not
     keep one from others while it still waits for something else.
     """
 
-    def __init__(self, database: "PostgresDatabase") -> None:
-        self.hub = database.hub
-        self._database = database
+    def __init__(self, hub: Hub, pool: PostgresPool) -> None:
+        self.hub = hub
+        self._pool = pool
         self._raw: Any = None
 
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
@@ -70,19 +58,24 @@ class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
             return row
 
     async def _take(self) -> Any:
-        self._raw = await self._database.acquire()
+        self._raw = await self._pool.acquire()
+        if self._pool.begin_reading is not None:
+            with engine_errors(self._raw):
+                await self._raw.execute(self._pool.begin_reading)
         return self._raw
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         raw, self._raw = self._raw, None
         if raw is None:
             return
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
+        if self._pool.begin_reading is not None:
+            await self._pool.settle(raw, "ROLLBACK")
+        elif kind is not None and issubclass(kind, asyncio.CancelledError):
             # A statement that was prepared and then given up leaves the server in a transaction,
             # which the next borrower would find. Anything simple ends it.
-            await self._database.settle(raw, "SELECT 1")
+            await self._pool.settle(raw, "SELECT 1")
         else:
-            await self._database.release(raw)
+            await self._pool.release(raw)
 
 
 class PostgresConnection(Connection):
@@ -100,9 +93,8 @@ class PostgresConnection(Connection):
         if self._ended:
             raise TransactionEnded
         if self._raw is None:
-            self._raw = await self._database.acquire()
-            # Outside a transaction the session only reads, see `_prepare`.
-            await self._control("BEGIN READ WRITE")
+            self._raw = await self._database.pool.acquire()
+            await self._control(self._database.pool.begin_writing)
         self._check_whole()
         return self._raw
 
@@ -193,7 +185,7 @@ class PostgresConnection(Connection):
             terminate(raw)
             raise
         finally:
-            await self._database.release(raw)
+            await self._database.pool.release(raw)
 
     async def _commit(self, raw: Any) -> None:
         try:
@@ -210,7 +202,7 @@ class PostgresConnection(Connection):
 
     async def roll_back(self) -> None:
         if (raw := self._end()) is not None:
-            await self._database.settle(raw, "ROLLBACK")
+            await self._database.pool.settle(raw, "ROLLBACK")
 
 
 class PostgresDatabase(Database):
@@ -218,60 +210,18 @@ class PostgresDatabase(Database):
 
     def __init__(self, hub: Hub, url: str) -> None:
         super().__init__(hub)
-        self._url = url
-        self.patience = max(hub.settings.database.busy_timeout_seconds, _LEAST_PATIENCE_SECONDS)
-        self._pool: Any = None
-        self._notices = Notices(
-            self, hub.settings.database.listen_url or url, patience=self.patience
-        )
+        settings = hub.settings.database
+        self.pool = PostgresPool(hub.settings, url)
+        self._notices = Notices(self, settings.listen_url or url, patience=self.pool.patience)
 
     async def start(self) -> None:
-        with engine_errors():
-            self._pool = await asyncpg.create_pool(
-                self._url,
-                min_size=1,
-                max_size=self.hub.settings.database.pool_size,
-                connection_class=_PlainConnection,
-                timeout=self.patience,
-                command_timeout=_SILENCE_SECONDS,
-                init=self._prepare,
-                server_settings={"application_name": "hublet", "timezone": "UTC"},
-            )
+        await self.pool.start()
         self._notices.start()
-
-    async def _prepare(self, raw: Any) -> None:
-        """Let a statement outside a transaction only read, and let none wait long for a lock."""
-        await raw.execute(
-            "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; "
-            f"SET lock_timeout = {round(self.patience * 1000)}"
-        )
-
-    async def acquire(self) -> Any:
-        with engine_errors():
-            # Waiting with a limit costs more than taking a connection that lies ready.
-            limit = None if self._pool.get_idle_size() else self.patience
-            return await self._pool.acquire(timeout=limit)
 
     def announce(self, channels: Collection[str]) -> None:
         """Wake the subscribers of this process now, and those of others soon."""
         self.wake(channels)
         self._notices.announce(channels)
-
-    async def settle(self, raw: Any, statement: str) -> None:
-        """End what went wrong on a connection, and release it; one where that fails is given up."""
-        try:
-            await raw.execute(statement, timeout=self.patience)
-        except BaseException as error:
-            terminate(raw)
-            # What went wrong is told, not that the connection failed as well.
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            await self.release(raw)
-
-    async def release(self, raw: Any) -> None:
-        with suppress(*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
-            await self._pool.release(raw)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -284,7 +234,7 @@ class PostgresDatabase(Database):
         await conn.commit()
 
     def read(self) -> AbstractAsyncContextManager[Reader]:
-        return PostgresReader(self)
+        return PostgresReader(self.hub, self.pool)
 
     async def check(self) -> None:
         async with self.read() as reader:
@@ -296,11 +246,5 @@ class PostgresDatabase(Database):
 
     async def close(self) -> None:
         unannounced = await self._notices.stop()
-        try:
-            async with asyncio.timeout(self.patience):
-                if unannounced:
-                    # A command ends right after its commit: servers that run are to hear of it.
-                    await self._pool.execute(notify_statement(unannounced))
-                await self._pool.close()
-        except (*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
-            self._pool.terminate()
+        # A command ends right after its commit: servers that run are to hear of it.
+        await self.pool.close(notify_statement(unannounced) if unannounced else None)
