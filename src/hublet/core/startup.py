@@ -92,6 +92,11 @@ def _close(path: Path, mode: int) -> None:
 @asynccontextmanager
 async def open_hub(settings: Settings) -> AsyncIterator[Database]:
     """Open the data folder, the keys and the database; the schema is not touched."""
+    if settings.database.pgbouncer and settings.database.listen_url is None:
+        raise CannotStart(
+            "database.listen_url is missing: with database.pgbouncer it must name PostgreSQL itself, "
+            "because notices between processes do not pass PgBouncer."
+        )
     folder = settings.database.data_dir
     open_folder(folder)
     had_keys = (folder / KEYS_FILE).exists()

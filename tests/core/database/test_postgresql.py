@@ -18,8 +18,8 @@ from hublet.core.database import (
     Database,
     DatabaseUnavailable,
     open_database,
-    postgresql,
     postgresql_notices,
+    postgresql_pool,
 )
 from patience import SOON_SECONDS
 from postgresql_server import PostgresqlServer
@@ -271,7 +271,7 @@ async def test_nobody_waits_for_a_free_session_without_end(database: Database) -
 async def test_a_server_that_falls_silent_is_an_absent_one(
     server: PostgresqlServer, monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> None:
-    monkeypatch.setattr(postgresql, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(postgresql_pool, "_SILENCE_SECONDS", 0.5)
     hub = hub_of(Settings(), url=server.url, busy_timeout_seconds=PATIENCE)
     async with open_database(hub) as impatient:
         async with impatient.read() as conn:
