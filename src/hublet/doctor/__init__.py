@@ -27,7 +27,7 @@ async def examine(settings: Settings) -> list[Finding]:
         checks.check_folder(settings.database.data_dir),
         checks.check_git(),
         await checks.check_mail(settings),
-        await checks.check_jobs(settings),
+        await checks.check_jobs(settings, is_thorough=True),
         checks.check_images(settings),
         *await _check_data(settings),
     ]
