@@ -65,6 +65,7 @@ _FULL = (
     "login/test_session_commands.py",
     "receiver/test_scripts.py",
     "runtime/docker/",
+    "runtime/kubernetes/test_cluster.py",
     "test_benchmark",
     "test_worker_faults.py",
     "testing/test_faults_and_time.py",

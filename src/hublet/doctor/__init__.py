@@ -28,7 +28,7 @@ async def examine(settings: Settings) -> list[Finding]:
         *await asyncio.to_thread(checks.check_store, settings),
         checks.check_git(),
         await checks.check_mail(settings),
-        await checks.check_jobs(settings),
+        await checks.check_jobs(settings, is_thorough=True),
         checks.check_images(settings),
         *await _check_data(settings),
     ]

@@ -14,7 +14,7 @@ from hublet.gateway.errors import (
 )
 from hublet.gateway.ports.upstream import Upstream, connect
 from hublet.gateway.records import ReachableJob
-from hublet.runtime.records import AttachPoint
+from hublet.runtime.records import AnyAttachPoint, AttachPoint
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 
 # Many servers close connections after five idle seconds: the hub does so before them.
@@ -105,7 +105,7 @@ class RouteCache:
             self._attach_points.pop(reachable.attempt_key, None)
             raise NetworkUnreachable(reachable.job.id, str(error)) from None
 
-    async def _attach_point(self, reachable: ReachableJob) -> AttachPoint:
+    async def _attach_point(self, reachable: ReachableJob) -> AnyAttachPoint:
         kept = self._attach_points.get(reachable.attempt_key)
         if kept is not None and kept.process.lives():
             return kept
@@ -116,5 +116,6 @@ class RouteCache:
             raise JobElsewhere(reachable.job.id)
         if len(self._attach_points) >= _MAX_ROUTES:
             self._attach_points.clear()
-        self._attach_points[reachable.attempt_key] = attach_point
+        if isinstance(attach_point, AttachPoint):
+            self._attach_points[reachable.attempt_key] = attach_point
         return attach_point

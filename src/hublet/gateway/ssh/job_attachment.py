@@ -11,17 +11,17 @@ from hublet.core.dataclasses import dataclass
 from hublet.gateway.records import Guest, RunningJob
 from hublet.jobs import hardware, service
 from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
-from hublet.runtime.attach.attachments import (
-    Attachment,
-    AttachRequest,
-    Terminal,
-    attach,
-    initial_environment,
-)
+from hublet.runtime.attach.attachments import attach, initial_environment
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.networks.name_resolution import addresses_of
-from hublet.runtime.records import AttachPoint
+from hublet.runtime.records import (
+    AnyAttachPoint,
+    Attachment,
+    AttachPoint,
+    AttachRequest,
+    Terminal,
+)
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox.bubblewrap import HOME
 from hublet.runtime.supervisor.environment import environment_of, group_hostname, group_prefix
@@ -33,7 +33,7 @@ _ACCEPTED_VARIABLES = re.compile(r"LANG|LC_[A-Z]+|COLORTERM|TERM|TZ")
 _TARGET_FIRST = ("OpenSSH", "paramiko")
 
 # Takes the name of a runner, and its handle of the attempt.
-AttachPointFinder = Callable[[str, str], Awaitable[AttachPoint | None]]
+AttachPointFinder = Callable[[str, str], Awaitable[AnyAttachPoint | None]]
 
 ELSEWHERE = (
     "The job is not running on the machine that answers here, or it has just ended: SSH goes "
@@ -60,7 +60,7 @@ class JobAttacher:
     database: Database
     find_attach_point: AttachPointFinder
 
-    async def attach_point(self, running: RunningJob) -> AttachPoint:
+    async def attach_point(self, running: RunningJob) -> AnyAttachPoint:
         """Return where to attach to a job. Raises CannotAttach."""
         found = await self.find_attach_point(running.runner, running.handle)
         if found is None:
@@ -68,7 +68,7 @@ class JobAttacher:
         return found
 
     async def addresses(
-        self, running: RunningJob, attach_point: AttachPoint, name: str
+        self, running: RunningJob, attach_point: AnyAttachPoint, name: str
     ) -> list[str]:
         """Return the addresses of a name in the network group of a job. Raises CannotAttach."""
         data_dir = self.database.hub.settings.database.data_dir
@@ -89,19 +89,21 @@ class JobAttacher:
             environment=environment,
             terminal=request.terminal,
         )
+        if not isinstance(attach_point, AttachPoint):
+            return await attach_point.attach(attach_request)
         if attach_point.container is not None:
             return await _attach_to_container(attach_point.container, attach_request)
         return await attach(attach_point, attach_request, is_plain=is_plain)
 
     async def _environment(
-        self, running: RunningJob, attach_point: AttachPoint, *, is_plain: bool
+        self, running: RunningJob, attach_point: AnyAttachPoint, *, is_plain: bool
     ) -> dict[str, str]:
+        if not isinstance(attach_point, AttachPoint) or attach_point.container is not None:
+            # The engine sets them itself in every exec.
+            return {}
         found = await asyncio.to_thread(initial_environment, attach_point, is_plain=is_plain)
         own = {"HOME": f"{running.handle}/home", ATTEMPT_VARIABLE: running.handle}
         given = own if is_plain else {"HOME": HOME}
-        if attach_point.container is not None:
-            # The engine sets them itself in every exec.
-            return {}
         return (
             {"PATH": _PATH}
             | given
@@ -144,9 +146,11 @@ def is_group_name(job: JobRecord, name: str) -> bool:
 
 
 async def find_group_addresses(
-    running: RunningJob, attach_point: AttachPoint, name: str, *, data_dir: Path
+    running: RunningJob, attach_point: AnyAttachPoint, name: str, *, data_dir: Path
 ) -> list[str]:
     """Resolve a name in the hub's own files, or by the engine; no code of the job is involved."""
+    if not isinstance(attach_point, AttachPoint):
+        return await attach_point.find_peers(name)
     if attach_point.container is not None:
         # Its library is an extra, and slow to load.
         from hublet.runtime.docker.container_exec import addresses_in_group  # noqa: PLC0415 - as above

@@ -122,7 +122,10 @@ async def listen_in_job(attacher: JobAttacher, guest: Guest, port: int) -> socke
     if port and not _FIRST_PORT <= port <= _LAST_PORT:
         return None
     try:
-        return await asyncio.to_thread(_bind, await attacher.attach_point(guest.running), port)
+        attach_point = await attacher.attach_point(guest.running)
+        if not isinstance(attach_point, AttachPoint):
+            return None
+        return await asyncio.to_thread(_bind, attach_point, port)
     except (CannotAttach, CannotJoinNetwork, OSError):
         return None
 

@@ -187,6 +187,8 @@ async def _order_of(
         log_bytes=settings.jobs.log_bytes,
         binds=prepared.binds,
         devices=hardware.devices_of(job.spec.flavor, settings),
+        gpus=size.gpus,
+        node_labels=size.node_labels,
         hostname=job.id,
         group=group_of(job),
     )

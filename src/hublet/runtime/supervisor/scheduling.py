@@ -30,6 +30,7 @@ _CLEARING_GRACE = 60_000_000
 _LOCK = "jobs.taking"
 # A cancellation ends 5 s after the grace, of which a silent runner may still take up two.
 CANCEL_MARGIN = 2_500_000
+_BOUNDLESS = 10**18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +62,13 @@ class Capacity:
 
 def machine_capacity(settings: Settings) -> Capacity:
     jobs = settings.jobs
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores, memory = os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if jobs.runner == "kubernetes":
+        # A cluster knows its own room, and lets pods wait for it.
+        cores, memory = _BOUNDLESS, _BOUNDLESS
     return Capacity(
         jobs=jobs.concurrent,
-        cores=jobs.cores or os.cpu_count() or 1,
+        cores=jobs.cores or cores,
         memory_bytes=jobs.memory_bytes or memory,
         devices=frozenset(device for size in jobs.flavors or () for device in size.devices),
     )
