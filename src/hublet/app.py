@@ -21,6 +21,7 @@ from hublet.core.metrics import Metrics
 from hublet.doctor import HubExamination
 from hublet.gateway import routes as gateway
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
+from hublet.gateway.tunnels import TunnelMiddleware, Tunnels
 from hublet.jobs import routes as jobs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge
@@ -100,10 +101,12 @@ def create_application(database: Database) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.examination = HubExamination(database)
     app.state.started_at = now()
+    app.state.tunnels = Tunnels(database)
     app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,
         availability=app.state.jobs,
+        remote=app.state.tunnels,
         metrics=app.state.metrics,
     )
     app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
@@ -122,6 +125,9 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     )
     faults: Faults | None = getattr(app.state, "faults", None)
     app.state.ports.access_log = access_log
-    return PortsMiddleware(
-        edge if faults is None else FaultMiddleware(edge, faults), app.state.ports
+    return TunnelMiddleware(
+        PortsMiddleware(edge if faults is None else FaultMiddleware(edge, faults), app.state.ports),
+        app.state.database,
+        ports=app.state.ports,
+        find_attach_point=app.state.jobs.attach_point,
     )

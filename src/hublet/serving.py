@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ from hublet.storage.workers import processes
 from hublet.worker import Worker
 
 LOCAL_IPV6 = "::1"
+_ANY_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - names of all addresses
 _FLUSH_SECONDS = 0.2
 _WAITING_CONNECTIONS = 2048
 _ACCEPTED_AT_ONCE = 64
@@ -90,7 +92,12 @@ async def running(
     sampler.start()
     worker.start()
     try:
-        async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
+        async with run_gateway(
+            database,
+            ssh,
+            find_attach_point=app.state.jobs.attach_point,
+            remote=app.state.tunnels,
+        ):
             yield with_edge(app, access_log=access_log)
     finally:
         await sampler.stop()
@@ -177,7 +184,7 @@ async def serve(
     when_ready: Callable[[FirstAdministrator | None], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; finish or hand back what is in flight."""
-    ssh, settings = listen_for_ssh(settings)
+    ssh, settings = listen_for_ssh(_with_node_url(settings))
     await asyncio.to_thread(probe_store, settings)
     async with open_hub(settings) as database:
         first = await prepare(database)
@@ -185,6 +192,18 @@ async def serve(
         async with running(database, Worker(database), ssh=ssh) as app:
             server = Server(app, settings.server, when_ready=lambda: when_ready(first))
             await server.serve(sockets=list(listeners))
+
+
+def _with_node_url(settings: Settings) -> Settings:
+    """Return settings that say where the other machines reach this one: where it listens."""
+    server = settings.server
+    if server.node_url is not None:
+        return settings
+    host = server.host
+    if host in _ANY_HOST:
+        host = server.node_name or socket.gethostname()
+    url = f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+    return replace(settings, server=replace(server, node_url=url))
 
 
 async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -> None:

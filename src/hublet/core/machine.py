@@ -4,10 +4,12 @@ What lies in the data folder is known by the id of the folder, which moves with 
 network namespaces are of one host: the id of the machine is made from the folder and the host's name.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
 
 FOLDER_ID_FILE = "machine.id"
+_UPKEEP_FILE = "upkeep"
 _ID = re.compile(r"[0-9a-f]{32}")
 _MACHINE_ID_LENGTH = 24
 
@@ -57,6 +60,19 @@ def load_folder_id(folder: Path) -> str:
         found = _read_id(path)
     assert found is not None  # noqa: S101 - the file was written a moment ago.
     return found
+
+
+def claim_upkeep(folder: Path, *, every_seconds: float) -> bool:
+    """Claim the upkeep of a data folder; False: a process on it did it lately. Blocks."""
+    with (folder / _UPKEEP_FILE).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        status = os.fstat(file.fileno())
+        # Files know the real time, which test mode does not move.
+        if status.st_size and time.time() - status.st_mtime < every_seconds:
+            return False
+        file.truncate(0)
+        file.write(b".")
+    return True
 
 
 def _read_id(path: Path) -> str | None:

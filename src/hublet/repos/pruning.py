@@ -286,6 +286,12 @@ async def schedule_orphan_removal(conn: Connection) -> None:
     await add_task(conn, NewTask(kind=REMOVE_ORPHANS, body="{}", key=REMOVE_ORPHANS))
 
 
+async def remove_interrupted(database: Database) -> None:
+    """Remove what uploads through this machine left that were not continued for a day."""
+    objects = open_store(database.hub.settings)
+    await asyncio.to_thread(objects.remove_interrupted, before=_object_limit())
+
+
 async def remove_orphans(database: Database) -> None:
     """Remove every folder of a repository that has no row and is more than an hour old."""
     # Files know the real time, which test mode does not move.

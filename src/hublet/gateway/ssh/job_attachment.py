@@ -2,13 +2,20 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
-from hublet.gateway.records import Guest, RunningJob
+from hublet.core.errors import HubError
+from hublet.gateway.dialer import Dialer
+from hublet.gateway.records import Guest, RemoteJobs, RunningJob, TunnelOrder
+from hublet.gateway.ssh.remote_sessions import RemoteAttachment
 from hublet.jobs import hardware, service
 from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
 from hublet.runtime.attach.attachments import attach, initial_environment
@@ -59,9 +66,13 @@ class JobAttacher:
 
     database: Database
     find_attach_point: AttachPointFinder
+    # None: a job of another machine is not reached.
+    remote: RemoteJobs | None = None
 
     async def attach_point(self, running: RunningJob) -> AnyAttachPoint:
-        """Return where to attach to a job. Raises CannotAttach."""
+        """Return where to attach to a job that this machine reaches. Raises CannotAttach."""
+        if self._machine_elsewhere(running) is not None:
+            raise CannotAttach(ELSEWHERE)
         found = await self.find_attach_point(running.runner, running.handle)
         if found is None:
             raise CannotAttach(ELSEWHERE)
@@ -74,8 +85,53 @@ class JobAttacher:
         data_dir = self.database.hub.settings.database.data_dir
         return await find_group_addresses(running, attach_point, name, data_dir=data_dir)
 
+    async def dial(self, guest: Guest, *, host: str, port: int) -> socket.socket:
+        """Connect to a port of the job, or of a host in its network group.
+
+        Raises NothingListens, CannotJoinNetwork and CannotAttach.
+        """
+        running = guest.running
+        if (machine_id := self._machine_elsewhere(running)) is not None:
+            return await self._open_remotely(
+                machine_id, guest, kind="forward", host=host, port=port
+            )
+        attach_point = await self.attach_point(running)
+        dialer = Dialer()
+        try:
+            if is_group_name(running.job, host):
+                addresses = await self.addresses(running, attach_point, host)
+                return await dialer.dial_peer(attach_point, addresses, port)
+            return await dialer.dial(attach_point, port)
+        finally:
+            dialer.close()
+
+    def _machine_elsewhere(self, running: RunningJob) -> str | None:
+        """Return the machine of a job that is not on this one."""
+        machine_id = running.machine_id
+        is_elsewhere = self.remote is not None and self.remote.is_elsewhere(machine_id)
+        return machine_id if is_elsewhere else None
+
+    async def _open_remotely(self, machine_id: str, guest: Guest, **changes: Any) -> socket.socket:
+        """Open a tunnel to the machine of the job. Raises CannotAttach."""
+        assert self.remote is not None  # noqa: S101 - only who has tunnels finds a job elsewhere.
+        order = TunnelOrder(
+            job_id=guest.running.job.id,
+            attempt=guest.running.job.attempt,
+            fingerprint=guest.fingerprint,
+            key_data=guest.holder.data,
+            **changes,
+        )
+        try:
+            return await self.remote.open(machine_id, order)
+        except HubError as error:
+            raise CannotAttach(error.message) from None
+
     async def begin(self, guest: Guest, request: SessionRequest) -> Attachment:
         """Start what a client requested in the job. Raises CannotAttach."""
+        if (machine_id := self._machine_elsewhere(guest.running)) is not None:
+            session = msgspec.json.encode(request).decode()
+            made = await self._open_remotely(machine_id, guest, kind="session", session=session)
+            return await RemoteAttachment.over(made, has_terminal=request.terminal is not None)
         attach_point = await self.attach_point(guest.running)
         is_plain = guest.running.runner == process_runner.NAME
         environment = await self._environment(guest.running, attach_point, is_plain=is_plain)

@@ -17,7 +17,7 @@ from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.limits import Limiter, RateLimit
 from hublet.core.logs import get_logger
-from hublet.gateway.records import Guest
+from hublet.gateway.records import Guest, RemoteJobs
 from hublet.gateway.ssh import service
 from hublet.gateway.ssh.job_attachment import AttachPointFinder, JobAttacher
 from hublet.gateway.ssh.port_forwarding import (
@@ -53,10 +53,18 @@ _STOPPING = "The hub is being stopped."
 class SshGateway:
     """SSH server on one socket, for the attempts of this machine."""
 
-    def __init__(self, database: Database, *, find_attach_point: AttachPointFinder) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        find_attach_point: AttachPointFinder,
+        remote: RemoteJobs | None = None,
+    ) -> None:
         settings = database.hub.settings
         self._database = database
-        self._attacher = JobAttacher(database=database, find_attach_point=find_attach_point)
+        self._attacher = JobAttacher(
+            database=database, find_attach_point=find_attach_point, remote=remote
+        )
         self._idle_seconds = settings.jobs.ssh_idle_seconds
         self.limiter = Limiter(quiet=settings.server.test_mode)
         self.policy = RateLimit(

@@ -241,6 +241,11 @@ async def prune(database: Database) -> None:
     """Remove the checkouts that no job has mounted for a week, and do so again tomorrow."""
     async with database.transaction() as conn:
         await add_prune_task(conn, delay=INTERVAL)
+    await remove_unused(database)
+
+
+async def remove_unused(database: Database) -> None:
+    """Remove the checkouts in the data folder of this machine that no job has mounted for a week."""
     data_dir = database.hub.settings.database.data_dir
     # Files have the real time, which test mode does not move.
     since = (clock.now() - clock.offset() - MAX_AGE).timestamp()
