@@ -1,4 +1,4 @@
-"""Commands for the storage: prune it, verify it, see who uses it; save a hub and restore it."""
+"""Commands for the storage: prune, verify and move it, see who uses it; save a hub and restore it."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hublet.core.database import Connection, Database, Reader
     from hublet.repos.records import DamagedObject, StorageUsage
     from hublet.repos.scrubber import Scrubbed
+    from hublet.storage.content_move import MovedContent
 
 Location = Annotated[
     str,
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
     add_database_command(storage, "prune", prune, example="hublet storage prune --dry-run")
     add_database_command(storage, "verify", verify, example="hublet storage verify --all")
     add_change_command(storage, "new-epoch", begin_epoch, example="hublet storage new-epoch")
+    add_database_command(storage, "move", move, example="hublet storage move --verify")
     app.add_typer(storage, name="storage")
     add_database_command(app, "backup", backup, example="hublet backup /mnt/backups/hub.tar")
     app.command("restore", epilog="Example: hublet restore hub.tar --data-dir ./restored")(restore)
@@ -152,6 +154,95 @@ def _show_progress(done: "Scrubbed") -> None:
 def _end_progress() -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
+
+
+async def move(
+    database: "Database",
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FROM_URL",
+            help="Where content comes from.",
+            show_default="storage.previous_url",
+        ),
+    ] = None,
+    verify_all: Annotated[
+        bool, typer.Option("--verify", help="Read everything back from where it goes.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would be copied, and copy nothing.")
+    ] = False,
+) -> CommandResult:
+    """Copy all content into the store that storage.url names, while the hub runs.
+
+    It can be interrupted and started again: what was copied is not copied again. Exit with 1 if
+    something is damaged; that is not copied.
+    """
+    import asyncio
+
+    from hublet.core.clock import monotonic
+    from hublet.core.config.kinds import STORAGE
+    from hublet.runtime.supervisor.log_shipper import LogShipper
+    from hublet.storage import content_move
+    from hublet.storage.object_store import open_store_at
+
+    settings = database.hub.settings
+    try:
+        origin = settings.storage.previous_url if source is None else STORAGE.read(source)
+    except ValueError:
+        raise typer.BadParameter(f"FROM_URL must be {STORAGE.words}.") from None
+    if origin is None or origin == settings.storage.url:
+        raise typer.BadParameter(
+            "Name another store than storage.url, or set storage.previous_url."
+        )
+    if not dry_run:
+        # Logs that are still files of this machine.
+        await LogShipper(database).sweep()
+    began_at = monotonic()
+    moved = await asyncio.to_thread(
+        content_move.copy_content,
+        open_store_at(origin, settings.database.data_dir),
+        open_store_at(settings.storage.url, settings.database.data_dir),
+        verify=verify_all,
+        dry_run=dry_run,
+        on_progress=_show_move,
+    )
+    _end_progress()
+    if not dry_run and not moved.damaged:
+        async with database.transaction() as conn:
+            await content_move.remember_end(conn, origin)
+    speed = moved.copied_bytes / max(0.001, monotonic() - began_at)
+    verb = "Would copy" if dry_run else "Copied"
+    return CommandResult(
+        data={
+            "copied": moved.copied,
+            "copiedBytes": moved.copied_bytes,
+            "present": moved.present,
+            "damaged": [f"{key.kind}/{key.name}" for key in moved.damaged],
+        },
+        text="\n".join(f"{key.kind}/{key.name} is damaged" for key in moved.damaged) or None,
+        message=f"{verb} {moved.copied} objects with {_size(moved.copied_bytes)}"
+        f"{'' if dry_run else f' ({_size(round(speed))} a second)'}; {moved.present} were there, "
+        f"{len(moved.damaged)} are damaged.{_what_next(moved, dry_run=dry_run)}",
+        failed=bool(moved.damaged),
+    )
+
+
+def _what_next(moved: "MovedContent", *, dry_run: bool) -> str:
+    if dry_run or moved.damaged:
+        return ""
+    if moved.copied:
+        return " Start it again when every node writes to the new store, until it copies nothing."
+    return " Nothing is left: storage.previous_url can go."
+
+
+def _show_move(moved: "MovedContent") -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(
+            f"\r\x1b[K{moved.copied} objects copied, {_size(moved.copied_bytes)}; "
+            f"{moved.present} were there"
+        )
+        sys.stderr.flush()
 
 
 async def begin_epoch(conn: "Connection") -> CommandResult:

@@ -16,6 +16,7 @@ from hublet.doctor import store
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.repos import scrub_store, usage, usage_store
 from hublet.runtime.supervisor import machines_store
+from hublet.storage import content_move
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
@@ -224,11 +225,27 @@ async def check_storage(conn: Reader, *, quickly: bool = False) -> Finding:
     """Check the storage; `quickly` tells its bytes as of the last pruning."""
     if count := await scrub_store.count_damaged(conn):
         return await _damaged_objects(conn, count)
+    if conn.hub.settings.storage.previous_url is not None:
+        return await _moving_content(conn, conn.hub.settings.storage.previous_url)
     totals = await (usage.known_totals if quickly else usage_store.totals)(conn)
     return ok(
         "storage",
         f"Repositories hold {totals['raw']} bytes; at rest are {totals['blobs']} whole and "
         f"{totals['xorbs']} in xorbs. Nothing is known to be damaged.",
+    )
+
+
+async def _moving_content(conn: Reader, previous: str) -> Finding:
+    ended_at = await content_move.find_end(conn, previous)
+    if ended_at is None:
+        advice = (
+            "Run hublet storage move until it copies nothing; then remove storage.previous_url."
+        )
+        return warning("storage", "Content is read from two stores.", advice)
+    return warning(
+        "storage",
+        f"Content is read from two stores; all of it was copied at {ended_at:%Y-%m-%d %H:%M} UTC.",
+        "Once hublet storage move copies nothing any more, remove storage.previous_url.",
     )
 
 

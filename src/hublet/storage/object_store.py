@@ -310,11 +310,24 @@ def has_shared_store(settings: Settings) -> bool:
 
 def open_store(settings: Settings) -> ObjectStore:
     """Return the store of a hub with these settings: the same one for the same settings."""
-    return _open_store(settings.storage.url, settings.database.data_dir)
+    url, previous_url = settings.storage.url, settings.storage.previous_url
+    return _open_stores(url, previous_url, settings.database.data_dir)
 
 
 @lru_cache(maxsize=8)
-def _open_store(url: str | None, data_dir: Path) -> ObjectStore:
+def _open_stores(url: str | None, previous_url: str | None, data_dir: Path) -> ObjectStore:
+    store = open_store_at(url, data_dir)
+    if previous_url is None or previous_url == url:
+        return store
+    # Only a hub whose content moves needs it.
+    from hublet.storage.moving_store import MovingStore  # noqa: PLC0415 - as above
+
+    return MovingStore(store, open_store_at(previous_url, data_dir))
+
+
+@lru_cache(maxsize=8)
+def open_store_at(url: str | None, data_dir: Path) -> ObjectStore:
+    """Return the store of an address; without one, that of the data folder."""
     if url is None:
         return LocalStore(data_dir)
     parts = urlsplit(url)

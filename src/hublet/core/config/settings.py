@@ -222,6 +222,9 @@ class StorageSettings:
         "Where content lies that every node of the hub can reach; s3:// needs hublet[s3].",
         unset="the data folder",
     )
+    previous_url: str | None = setting(
+        None, STORAGE, "A second store, which is read while content moves between two."
+    )
     redirect: bool = setting(
         True, FLAG, "Large downloads are redirected to the object storage, where it has addresses."
     )
