@@ -15,6 +15,7 @@ SECRETS = {
     "server.metrics_token": "metrics-hunter2",
     "database.url": "postgresql://hub:hunter2@db/hub",
     "database.listen_url": "postgresql://hub:hunter2@db:6432/hub",
+    "database.replica_url": "postgresql://hub:hunter2@replica/hub",
     "keys.ring": f"hunter2:{KEY}",
     "mail.smtp_url": "smtp://hub:hunter2@mail:587",
 }

@@ -92,6 +92,15 @@ class DatabaseSettings:
         FLAG,
         "database.url leads to PgBouncer in transaction mode; then database.listen_url is needed.",
     )
+    replica_url: str | None = setting(
+        None,
+        POSTGRESQL,
+        "A replica that answers public lists to callers without a token.",
+        secret=True,
+    )
+    replica_lag_seconds: float = setting(
+        5.0, number(0.1, 3600), "How late the replica may be; if it is later, the primary answers."
+    )
     pool_size: int = setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
     busy_timeout_seconds: float = setting(
         5.0, number(0, 600), "How long a request waits for a busy or absent database before a 503."

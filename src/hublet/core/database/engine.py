@@ -150,6 +150,10 @@ class Database(ABC):
     @abstractmethod
     def read(self) -> AbstractAsyncContextManager[Reader]: ...
 
+    def read_replica(self) -> AbstractAsyncContextManager[Reader]:
+        """Like `read`, but what it sees may be some seconds old, where there is a replica."""
+        return self.read()
+
     @abstractmethod
     async def close(self) -> None: ...
 

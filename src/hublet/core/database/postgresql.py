@@ -1,6 +1,5 @@
 """PostgreSQL engine: asyncpg connections in a pool, and notices between processes."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import (
@@ -27,55 +26,11 @@ from hublet.core.database.postgresql_dialect import (
     translate,
 )
 from hublet.core.database.postgresql_notices import Notices, notify_statement
-from hublet.core.database.postgresql_pool import PostgresPool
+from hublet.core.database.postgresql_pool import PostgresPool, PostgresReader
+from hublet.core.database.postgresql_replica import Replica
 from hublet.core.hub import Hub
 
 _MIGRATION_SECONDS = 86400.0
-
-
-class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
-    """Reads what is committed: each statement is its own snapshot.
-
-    It takes a connection with its first statement. A request that only might read must not
-    keep one from others while it still waits for something else.
-    """
-
-    def __init__(self, hub: Hub, pool: PostgresPool) -> None:
-        self.hub = hub
-        self._pool = pool
-        self._raw: Any = None
-
-    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
-        raw = self._raw or await self._take()
-        with engine_errors(raw):
-            rows: Sequence[Row] = await raw.fetch(translate(sql), *values)
-            return rows
-
-    async def fetch_one(self, sql: str, *values: Any) -> Row | None:
-        raw = self._raw or await self._take()
-        with engine_errors(raw):
-            row: Row | None = await raw.fetchrow(translate(sql), *values)
-            return row
-
-    async def _take(self) -> Any:
-        self._raw = await self._pool.acquire()
-        if self._pool.begin_reading is not None:
-            with engine_errors(self._raw):
-                await self._raw.execute(self._pool.begin_reading)
-        return self._raw
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        raw, self._raw = self._raw, None
-        if raw is None:
-            return
-        if self._pool.begin_reading is not None:
-            await self._pool.settle(raw, "ROLLBACK")
-        elif kind is not None and issubclass(kind, asyncio.CancelledError):
-            # A statement that was prepared and then given up leaves the server in a transaction,
-            # which the next borrower would find. Anything simple ends it.
-            await self._pool.settle(raw, "SELECT 1")
-        else:
-            await self._pool.release(raw)
 
 
 class PostgresConnection(Connection):
@@ -212,11 +167,15 @@ class PostgresDatabase(Database):
         super().__init__(hub)
         settings = hub.settings.database
         self.pool = PostgresPool(hub.settings, url)
+        replica = settings.replica_url
+        self.replica = None if replica is None else Replica(hub, replica, self.pool)
         self._notices = Notices(self, settings.listen_url or url, patience=self.pool.patience)
 
     async def start(self) -> None:
         await self.pool.start()
         self._notices.start()
+        if self.replica is not None:
+            self.replica.start()
 
     def announce(self, channels: Collection[str]) -> None:
         """Wake the subscribers of this process now, and those of others soon."""
@@ -236,6 +195,9 @@ class PostgresDatabase(Database):
     def read(self) -> AbstractAsyncContextManager[Reader]:
         return PostgresReader(self.hub, self.pool)
 
+    def read_replica(self) -> AbstractAsyncContextManager[Reader]:
+        return self.read() if self.replica is None else self.replica.read()
+
     async def check(self) -> None:
         async with self.read() as reader:
             await reader.fetch_value("SELECT 1")
@@ -245,6 +207,8 @@ class PostgresDatabase(Database):
             return int(await reader.fetch_value("SELECT pg_database_size(current_database())"))
 
     async def close(self) -> None:
+        if self.replica is not None:
+            await self.replica.close()
         unannounced = await self._notices.stop()
         # A command ends right after its commit: servers that run are to hear of it.
         await self.pool.close(notify_statement(unannounced) if unannounced else None)

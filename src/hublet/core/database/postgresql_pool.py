@@ -1,17 +1,25 @@
-"""Pool of connections to one PostgreSQL server, straight or through PgBouncer in transaction mode.
+"""Pool of connections to one PostgreSQL server, and reads over them, straight or through PgBouncer in transaction mode.
 
 Behind PgBouncer two statements outside a transaction may reach two sessions of the server. So nothing is
 kept in a session there: reads are transactions too, and statements are not prepared.
 """
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import asyncpg
 
 from hublet.core.config import Settings
-from hublet.core.database.postgresql_dialect import UNAVAILABLE_ERRORS, engine_errors, terminate
+from hublet.core.database.engine import Reader, Row
+from hublet.core.database.postgresql_dialect import (
+    UNAVAILABLE_ERRORS,
+    engine_errors,
+    terminate,
+    translate,
+)
+from hublet.core.hub import Hub
 
 # A server that vanished without a word is noticed after this long.
 _SILENCE_SECONDS = 60.0
@@ -97,3 +105,48 @@ class PostgresPool:
                 await self._pool.close()
         except (*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
             self._pool.terminate()
+
+
+class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
+    """Reads what is committed: each statement is its own snapshot.
+
+    It takes a connection with its first statement. A request that only might read must not
+    keep one from others while it still waits for something else.
+    """
+
+    def __init__(self, hub: Hub, pool: PostgresPool) -> None:
+        self.hub = hub
+        self._pool = pool
+        self._raw: Any = None
+
+    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            rows: Sequence[Row] = await raw.fetch(translate(sql), *values)
+            return rows
+
+    async def fetch_one(self, sql: str, *values: Any) -> Row | None:
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            row: Row | None = await raw.fetchrow(translate(sql), *values)
+            return row
+
+    async def _take(self) -> Any:
+        self._raw = await self._pool.acquire()
+        if self._pool.begin_reading is not None:
+            with engine_errors(self._raw):
+                await self._raw.execute(self._pool.begin_reading)
+        return self._raw
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        raw, self._raw = self._raw, None
+        if raw is None:
+            return
+        if self._pool.begin_reading is not None:
+            await self._pool.settle(raw, "ROLLBACK")
+        elif kind is not None and issubclass(kind, asyncio.CancelledError):
+            # A statement that was prepared and then given up leaves the server in a transaction,
+            # which the next borrower would find. Anything simple ends it.
+            await self._pool.settle(raw, "SELECT 1")
+        else:
+            await self._pool.release(raw)

@@ -1,6 +1,7 @@
 """Exchange: state of one request at the edge: client address, body limit, quota, caller."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -9,11 +10,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.errors import TooLarge
 from hublet.core.ids import new_request_id
 from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
 from hublet.core.logs import redact_text
+
+# A replica is not asked by who wrote in this time.
+WROTE_LATELY_SECONDS = 5.0
+_MOST_WRITERS = 10_000
 
 ProxyNetwork = IPv4Network | IPv6Network
 
@@ -135,6 +141,24 @@ class RequestQuotas:
         return verdict
 
 
+class RecentWriters:
+    """Addresses that changed something a moment ago, by this process: a replica may not know of it yet."""
+
+    def __init__(self) -> None:
+        self._wrote_at: OrderedDict[str, float] = OrderedDict()
+
+    def note(self, address: str) -> None:
+        self._wrote_at[address] = monotonic()
+        self._wrote_at.move_to_end(address)
+        if len(self._wrote_at) > _MOST_WRITERS:
+            self._wrote_at.popitem(last=False)
+
+    def has(self, address: str) -> bool:
+        return (
+            monotonic() < self._wrote_at.get(address, -WROTE_LATELY_SECONDS) + WROTE_LATELY_SECONDS
+        )
+
+
 @dataclass(slots=True)
 class Exchange:
     request_id: str
@@ -154,6 +178,8 @@ class Exchange:
     # Whether the answer's body is dropped on the way out; who makes a large one need not.
     without_body: bool = False
     quotas: RequestQuotas | None = None
+    # Whether the address wrote a moment ago, where that matters.
+    wrote_lately: bool = False
     # Called when the hub stops, for answers that have no end of their own.
     on_stop: Callable[[], None] | None = None
 
