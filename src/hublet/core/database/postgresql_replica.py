@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from types import TracebackType
 from typing import Any, Self
 
 from hublet.core.clock import monotonic
@@ -113,8 +114,13 @@ class ReplicaReader(Reader, AbstractAsyncContextManager[Reader]):
         await self._opened.enter_async_context(self._first)
         return self
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._opened.__aexit__(*error)
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._opened.__aexit__(kind, error, traceback)
 
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
         try:
