@@ -1,5 +1,6 @@
 """Application factory: builds the hub's web application from its features."""
 
+from dataclasses import replace
 from functools import partial
 
 from fastapi import FastAPI
@@ -94,10 +95,10 @@ def create_application(database: Database) -> FastAPI:
     app.state.live_streams = LiveStreams(database)
     app.state.job_logs = LogWatcher(database)
     app.state.job_feeds = JobFeeds(database, app.state.job_logs)
-    app.state.limiter = Limiter(quiet=settings.server.test_mode)
+    app.state.limiter = Limiter(quiet=settings.server.test_mode, process=database.hub.process)
     app.state.grant_context = GrantContext(database, app.state.limiter)
     app.state.jobs = RunnerAvailability(settings)
-    app.state.metrics = Metrics()
+    app.state.metrics = _metrics()
     app.state.examination = HubExamination(database)
     app.state.started_at = now()
     app.state.ports = ReverseProxy(
@@ -106,15 +107,41 @@ def create_application(database: Database) -> FastAPI:
         availability=app.state.jobs,
         metrics=app.state.metrics,
     )
-    app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
-    app.state.metrics.counts.append(StorageGauges(app.state.metrics.registry).count)
     return app
+
+
+def create_worker_application(database: Database) -> FastAPI:
+    """Build the application of a process that only works: its health and its metrics."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    install_error_handlers(app)
+    add_routes(app, operations.operations_router)
+    app.state.database, app.state.settings = database, database.hub.settings
+    app.state.metrics = _metrics()
+    return app
+
+
+def with_worker_edge(app: FastAPI) -> ASGIApp:
+    return Edge(
+        app,
+        hub=app.state.database.hub,
+        fast_routes={},
+        known_caller=lambda _: None,
+        access_log=None,
+        metrics=app.state.metrics,
+    )
+
+
+def _metrics() -> Metrics:
+    metrics = Metrics()
+    metrics.counts.append(JobGauge(metrics.registry).count)
+    metrics.counts.append(StorageGauges(metrics.registry).count)
+    return metrics
 
 
 def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     edge = Edge(
         app,
-        settings=app.state.settings,
+        hub=replace(app.state.database.hub, settings=app.state.settings),
         fast_routes=fast_handlers(app.routes),
         known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,

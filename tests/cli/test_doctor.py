@@ -50,7 +50,7 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
         ["settings", "base URL", "outgoing", "data folder", "git", "mail", "jobs", "images",
-         "keys", "clock", "database", "schema", "events", "tasks", "webhooks", "storage"],
+         "keys", "clock", "database", "schema", "processes", "events", "tasks", "webhooks", "storage"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {
@@ -66,7 +66,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 16
+    assert len(lines) == 17
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -86,7 +86,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 16
+    assert len(hublet("doctor").out.splitlines()) == 17
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
