@@ -256,9 +256,10 @@ class Balancer:
             try:
                 is_framed = await _copy_body(head, upstream[0], client[1], to_the_end=True)
             except _LOST:
+                if not client[0].at_eof():
+                    self.failures.append(f"{request.line}: {node.port} broke off")
                 # Nobody shall take this for a whole response.
                 client[1].transport.abort()
-                self.failures.append(f"{request.line}: {node.port} broke off")
                 raise
             finally:
                 watching.cancel()

@@ -51,7 +51,8 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
         ["settings", "base URL", "outgoing", "data folder", "git", "mail", "jobs", "images",
-         "keys", "clock", "database", "schema", "events", "tasks", "machines", "webhooks", "storage"],
+         "keys", "clock", "database", "schema", "processes", "events", "tasks", "machines", "webhooks",
+         "storage"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {

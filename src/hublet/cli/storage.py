@@ -221,8 +221,8 @@ async def move(
             "damaged": [f"{key.kind}/{key.name}" for key in moved.damaged],
         },
         text="\n".join(f"{key.kind}/{key.name} is damaged" for key in moved.damaged) or None,
-        message=f"{verb} {moved.copied} objects with {_size(moved.copied_bytes)}"
-        f"{'' if dry_run else f' ({_size(round(speed))} a second)'}; {moved.present} were there, "
+        message=f"{verb} {moved.copied} objects with {format_size(moved.copied_bytes)}"
+        f"{'' if dry_run else f' ({format_size(round(speed))} a second)'}; {moved.present} were there, "
         f"{len(moved.damaged)} are damaged.{_what_next(moved, dry_run=dry_run)}",
         failed=bool(moved.damaged),
     )
@@ -239,7 +239,7 @@ def _what_next(moved: "MovedContent", *, dry_run: bool) -> str:
 def _show_move(moved: "MovedContent") -> None:
     if sys.stderr.isatty():
         sys.stderr.write(
-            f"\r\x1b[K{moved.copied} objects copied, {_size(moved.copied_bytes)}; "
+            f"\r\x1b[K{moved.copied} objects copied, {format_size(moved.copied_bytes)}; "
             f"{moved.present} were there"
         )
         sys.stderr.flush()

@@ -69,6 +69,7 @@ async def _check_keys_and_clock(opened: Database, ring: KeyRing | Finding) -> li
 async def _check_work(opened: Database, *, quickly: bool = False) -> list[Finding]:
     async with opened.read() as conn:
         return [
+            await database.check_processes(conn, kind=opened.kind),
             await database.check_events(conn),
             await database.check_tasks(conn),
             await database.check_machines(conn),

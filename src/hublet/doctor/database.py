@@ -8,6 +8,7 @@ from hublet.core.clock import format_duration, micros, monotonic
 from hublet.core.config import Settings, safe_database_url
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
+from hublet.core.heartbeat import HubProcess, list_processes
 from hublet.core.leases import lease_clock
 from hublet.core.logs import redact_text
 from hublet.core.sealing import KeyRing, KeyRingError
@@ -23,6 +24,7 @@ _KEYS_FILE = "secret.keys"
 
 _DATABASE = "database"
 _SCHEMA = "schema"
+_PROCESSES = "processes"
 _SQLITE = "sqlite:///"
 _SLOW_SECONDS = 0.02
 
@@ -219,6 +221,32 @@ async def check_webhooks(conn: Reader) -> Finding:
         advice = "Their owners were told; enabling one clears it, and recover sends what it missed."
         return warning("webhooks", found, advice)
     return ok("webhooks", found)
+
+
+async def check_processes(conn: Reader, *, kind: str) -> Finding:
+    """Name the processes of the hub; `kind` is that of the database."""
+    everybody = await list_processes(conn, kind=kind)
+    alive = [each for each in everybody if each.is_alive]
+    lost = [each for each in everybody if not each.is_alive]
+    found = f"{len(alive)} run{'.' if not alive else ': '}{'; '.join(map(_describe, alive))}"
+    if lost:
+        return warning(
+            _PROCESSES,
+            f"{found} Ended without a word in the last day: {'; '.join(map(_describe, lost))}",
+            "They were killed or lost the database: see their logs. Each is named for a day.",
+        )
+    if len({each.version for each in alive}) > 1:
+        return warning(_PROCESSES, found, "Their versions differ: restart the older ones.")
+    return ok(_PROCESSES, found)
+
+
+def _describe(process: HubProcess) -> str:
+    since, seen = (f"{moment:%Y-%m-%d %H:%M}" for moment in (process.started_at, process.seen_at))
+    stopping = ", about to stop" if process.is_draining and process.is_alive else ""
+    return (
+        f"{process.name} on {process.node}, role {process.role}, version {process.version}, "
+        f"since {since}, seen {seen} UTC{stopping}."
+    )
 
 
 async def check_storage(conn: Reader, *, quickly: bool = False) -> Finding:

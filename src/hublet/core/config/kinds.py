@@ -1,5 +1,6 @@
 """Kinds of settings: the parser of a value, the words of its rule, the field that declares it."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -71,6 +72,16 @@ def one_of(table: Mapping[str, object]) -> Kind:
         return table[text]
 
     return Kind(words=f"one of {', '.join(table)}", read=read)
+
+
+_MAX_PROCESSES = 256
+
+
+def _read_processes(value: object) -> int:
+    """Return how many; auto is one for each core that this process may use."""
+    if str(value).strip().lower() == "auto":
+        return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
+    return int(number(1, _MAX_PROCESSES, int).read(value))
 
 
 def _read_base_url(value: object) -> str:
@@ -234,6 +245,8 @@ RESOURCE_NAME = text_matching(
 )
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker", "kubernetes")})
+ROLES = one_of({role: role for role in ("all", "api", "worker")})
+PROCESSES = Kind(words=f"auto or a whole number from 1 to {_MAX_PROCESSES}", read=_read_processes)
 SIGN_UP = one_of({who: who for who in ("closed", "invited", "open")})
 RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_key_ring)
 COUNT = number(1, 10**9, int)

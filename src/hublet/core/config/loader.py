@@ -22,6 +22,8 @@ _SHORT_VARIABLES = {
     "server.base_url": "HUBLET_BASE_URL",
     "server.host": "HUBLET_HOST",
     "server.port": "HUBLET_PORT",
+    "server.role": "HUBLET_ROLE",
+    "server.processes": "HUBLET_PROCESSES",
     "server.test_mode": "HUBLET_TEST_MODE",
     "tokens.prefix": "HUBLET_TOKEN_PREFIX",
 }

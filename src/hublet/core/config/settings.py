@@ -18,7 +18,9 @@ from hublet.core.config.kinds import (
     NETWORKS,
     POSTGRESQL,
     PREFIX,
+    PROCESSES,
     RING,
+    ROLES,
     SENDER,
     SERVER_NAME,
     SIGN_UP,
@@ -79,6 +81,19 @@ class ServerSettings:
     )
     stop_grace_seconds: float = setting(
         10.0, number(0, 3600), "How long a stop waits for what is running."
+    )
+    drain_seconds: float = setting(
+        0.0, number(0, 3600), "How long a stop goes on serving while /readyz already says 503."
+    )
+    role: str = setting(
+        "all",
+        ROLES,
+        "What hublet serve runs: the API, the worker behind it (worker), or both (all).",
+    )
+    processes: int = setting(
+        1,
+        PROCESSES,
+        "Processes of the API behind one port, on PostgreSQL; auto: one for each core.",
     )
     metrics_token: str | None = setting(
         None, BEARER, "When set, /metrics needs it as a bearer token.", secret=True

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hublet.core.config import Settings, called_address
+from hublet.core.config import called_address
 from hublet.core.errors import HubError, InvalidRequest, NotFound
 from hublet.core.http.error_responses import hub_error_response, unexpected_response
 from hublet.core.http.exchange import (
@@ -22,6 +22,7 @@ from hublet.core.http.exchange import (
 )
 from hublet.core.http.headers import PREFLIGHT, ResponseHeaders, allows_other_origins
 from hublet.core.http.routers import FastHandler
+from hublet.core.hub import Hub
 from hublet.core.limits import raise_when_exceeded
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
@@ -42,7 +43,7 @@ class Edge:
         self,
         app: ASGIApp,
         *,
-        settings: Settings,
+        hub: Hub,
         fast_routes: dict[tuple[str, str], FastHandler],
         known_caller: KnownCaller,
         access_log: AccessLog | None,
@@ -53,9 +54,10 @@ class Edge:
         self._known_caller = known_caller
         self._access_log = access_log
         self._metrics = metrics
+        settings = hub.settings
         self._trusted = settings.server.trusted_proxies
         self._largest_body = settings.limits.body_bytes
-        self._quotas = RequestQuotas(settings)
+        self._quotas = RequestQuotas(settings, hub.process)
         self._writers = None if settings.database.replica_url is None else RecentWriters()
         self._local_urls = settings.local_urls()
         self._added = ResponseHeaders(https=settings.base_url.startswith("https://"))

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive
 from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.errors import TooLarge
+from hublet.core.hub import ProcessState
 from hublet.core.ids import new_request_id
 from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
 from hublet.core.logs import redact_text
@@ -113,9 +114,9 @@ def _replay(message: Message, receive: Receive) -> Receive:
 
 
 class RequestQuotas:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, process: ProcessState | None = None) -> None:
         limits = settings.limits
-        self._limiter = Limiter(quiet=settings.server.test_mode)
+        self._limiter = Limiter(quiet=settings.server.test_mode, process=process)
         self._anonymous = RateLimit(
             name="api", quota=limits.anonymous_requests, window_seconds=limits.window_seconds
         )

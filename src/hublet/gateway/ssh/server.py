@@ -66,7 +66,7 @@ class SshGateway:
             database=database, find_attach_point=find_attach_point, remote=remote
         )
         self._idle_seconds = settings.jobs.ssh_idle_seconds
-        self.limiter = Limiter(quiet=settings.server.test_mode)
+        self.limiter = Limiter(quiet=settings.server.test_mode, process=database.hub.process)
         self.policy = RateLimit(
             name="ssh", quota=settings.jobs.ssh_attempts, window_seconds=_WINDOW_SECONDS
         )
