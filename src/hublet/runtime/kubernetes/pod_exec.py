@@ -22,7 +22,7 @@ from hublet.runtime.attach.attachments import (
     SHELL_SCRIPT,
 )
 from hublet.runtime.errors import CannotAttach, PortClosed
-from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection
+from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection, text_of
 from hublet.runtime.kubernetes.manifests import HUB, JOB_CONTAINER, NAME_PREFIX
 from hublet.runtime.records import AttachRequest, TerminalSize
 
@@ -140,7 +140,9 @@ class PodAttachPoint:
         try:
             found = [pod async for pod in self.cluster.api.list(Pod, labels=labels)]
         except CLUSTER_ERRORS as error:
-            raise CannotAttach(f"The cluster does not tell who {name} is: {error}") from error
+            raise CannotAttach(
+                f"The cluster does not tell who {name} is: {text_of(error)}"
+            ) from error
         return sorted(pod.metadata.name or "" for pod in found if pod.metadata is not None)
 
     async def dial(self, port: int) -> socket.socket:
@@ -164,7 +166,9 @@ class PodAttachPoint:
                 self.cluster, self.pod, argv, has_terminal=request.terminal is not None
             )
         except CLUSTER_ERRORS as error:
-            raise CannotAttach(f"The job cannot be entered: the cluster says: {error}") from error
+            raise CannotAttach(
+                f"The job cannot be entered: the cluster says: {text_of(error)}"
+            ) from error
         attachment = PodAttachment(point=self, process=process, mark=mark)
         if request.terminal is not None:
             attachment.resize(request.terminal.size)
@@ -269,7 +273,7 @@ async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except CLUSTER_ERRORS as error:
-        log.info("the cluster did not do something for a guest", error=str(error))
+        log.info("the cluster did not do something for a guest", error=text_of(error))
 
 
 # The loop holds tasks weakly: without a reference one may vanish before it is done.
@@ -283,7 +287,7 @@ async def _dial(cluster: ClusterConnection, pod: str, port: int) -> socket.socke
             pod, "portforward", [("ports", str(port))], protocol=_PORT_PROTOCOL
         )
     except CLUSTER_ERRORS as error:
-        raise CannotAttach(f"the cluster says: {error}") from error
+        raise CannotAttach(f"the cluster says: {text_of(error)}") from error
     forward = _Forward(websocket)
     task = asyncio.create_task(forward.run(), name=f"port-forward-{pod}")
     _forwards.add(task)
