@@ -1,6 +1,6 @@
 """The Kubernetes runner in a real cluster: the one that KUBECONFIG names; else that is told.
 
-HUBLET_TEST_IMAGE is an image with sh, tar and nc that its nodes have or can pull.
+HUBLET_TEST_KUBERNETES_IMAGE is an image with sh, tar and nc that its nodes have or can pull.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from hublet.runtime.kubernetes.cluster import ClusterConnection
 from hublet.runtime.kubernetes.manifests import PodSettings
 from hublet.runtime.kubernetes.runner import KubernetesRunner
 
-IMAGE = os.environ.get("HUBLET_TEST_IMAGE", "busybox:1")
+IMAGE = os.environ.get("HUBLET_TEST_KUBERNETES_IMAGE", "busybox:1")
 
 
 @pytest.fixture
@@ -289,10 +289,10 @@ async def dialed(point: RemoteAttachPoint, port: int) -> socket.socket:
             await asyncio.sleep(0.1)
 
 
-async def test_a_port_of_a_pod_is_reached_also_on_its_loopback(
+async def test_a_port_of_a_pod_is_reached_and_a_closed_one_is_told(
     runner: KubernetesRunner, data_dir: Path
 ) -> None:
-    serving = "echo ready; while true; do echo hello | nc -l -p 7000 -s 127.0.0.1; done"
+    serving = "echo ready; while true; do echo hello | nc -l -p 7000; done"
     run = await launch(runner, data_dir, *shell(serving))
     await run.prints("ready")
     point = await runner.attach_point(run.handle)

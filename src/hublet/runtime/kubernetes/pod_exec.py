@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import select
 import signal
 import socket
 from collections.abc import AsyncIterator, Coroutine, Iterable
@@ -35,6 +36,7 @@ _CHUNK = 1 << 15
 _PORT_DATA, _PORT_ERROR = 0, 1
 # Nothing tells that a port is open, but that it is closed is told at once.
 _REFUSAL_SECONDS = 0.05
+_HANG_UP_SECONDS = 0.5
 # Sets the variables before `--`, then becomes the program after it.
 _WITH_VARIABLES = 'while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@"'
 
@@ -344,5 +346,14 @@ class _Forward:
         loop = asyncio.get_running_loop()
         while data := await loop.sock_recv(self._theirs, _CHUNK):
             await self._websocket.send_bytes(bytes([_PORT_DATA]) + data)
-        # A websocket has no half-closed state: what the server still sends is awaited.
-        await asyncio.Event().wait()
+        # A websocket has no half-closed state: what the server still sends is awaited while
+        # somebody reads it.
+        while not _is_hung_up(self._theirs):
+            await asyncio.sleep(_HANG_UP_SECONDS)
+
+
+def _is_hung_up(made: socket.socket) -> bool:
+    """Tell whether the other end of a socket pair is closed, and not only for writing."""
+    poll = select.poll()
+    poll.register(made, 0)
+    return any(events & select.POLLHUP for _, events in poll.poll(0))
