@@ -348,7 +348,9 @@ class _Forward:
             await self._websocket.send_bytes(bytes([_PORT_DATA]) + data)
         # A websocket has no half-closed state: what the server still sends is awaited while
         # somebody reads it.
-        while not _is_hung_up(self._theirs):
+        while True:
+            if _is_hung_up(self._theirs):
+                return
             await asyncio.sleep(_HANG_UP_SECONDS)
 
 
