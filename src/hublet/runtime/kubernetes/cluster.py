@@ -3,6 +3,7 @@
 Both log in as the kubeconfig or the service account says.
 """
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
@@ -27,6 +28,7 @@ _CONNECT_SECONDS = 10.0
 _SILENT_SECONDS = 60.0
 _CHUNK = 1 << 16
 _HEARTBEAT_SECONDS = 30.0
+_MOST_TEXT = 500
 
 # What can go wrong on the way to a cluster; ApiError is one of them.
 CLUSTER_ERRORS = (httpx2.HTTPError, aiohttp.ClientError, ConfigError, OSError, TimeoutError)
@@ -45,6 +47,13 @@ def status_of(error: BaseException) -> int | None:
     if isinstance(error, ApiError):
         return error.status.code
     return error.status if isinstance(error, aiohttp.ClientResponseError) else None
+
+
+def text_of(error: BaseException) -> str:
+    """Return what a cluster said, or what kept it from speaking."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return error.message
+    return str(error) or type(error).__name__
 
 
 @contextmanager
@@ -189,13 +198,21 @@ def _ssl_context(config: SingleConfig, user: User) -> Any:
     return verify_cluster(config.cluster, user, config.abs_file)
 
 
+def _message(body: str) -> str:
+    """Return the sentence in an answer of a cluster."""
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body[:_MOST_TEXT]
+
+
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
     if response.status >= HTTPStatus.BAD_REQUEST:
         raise aiohttp.ClientResponseError(
             response.request_info,
             response.history,
             status=response.status,
-            message=(await response.text())[:500],
+            message=_message(await response.text()),
         )
 
 

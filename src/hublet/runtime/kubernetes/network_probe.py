@@ -12,7 +12,7 @@ from lightkube.resources.core_v1 import Pod
 from hublet.core.ids import new_object_id
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.kubernetes import manifests
-from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, resource_of
+from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, resource_of, text_of
 from hublet.runtime.kubernetes.manifests import JOB_CONTAINER, Manifest
 from hublet.runtime.kubernetes.pod_exec import run_exec
 from hublet.runtime.kubernetes.pod_status import job_state, pending_reason
@@ -54,8 +54,10 @@ async def check_policies(runner: KubernetesRunner) -> tuple[bool | None, str]:
             code = await _connect(runner, client, address)
             return (True, ENFORCED) if code == _UNREACHABLE else (False, IGNORED)
     except (CannotAttach, *CLUSTER_ERRORS) as error:
-        said = str(error) or type(error).__name__
-        return None, f"Whether the cluster enforces network policies is not known: {said}."
+        return (
+            None,
+            f"Whether the cluster enforces network policies is not known: {text_of(error)}.",
+        )
 
 
 async def _await_listener(runner: KubernetesRunner, pod: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import select
 import signal
 import socket
 from collections.abc import AsyncIterator, Coroutine, Iterable
@@ -22,7 +23,7 @@ from hublet.runtime.attach.attachments import (
     SHELL_SCRIPT,
 )
 from hublet.runtime.errors import CannotAttach, PortClosed
-from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection
+from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection, text_of
 from hublet.runtime.kubernetes.manifests import HUB, JOB_CONTAINER, NAME_PREFIX
 from hublet.runtime.records import AttachRequest, TerminalSize
 
@@ -35,6 +36,7 @@ _CHUNK = 1 << 15
 _PORT_DATA, _PORT_ERROR = 0, 1
 # Nothing tells that a port is open, but that it is closed is told at once.
 _REFUSAL_SECONDS = 0.05
+_HANG_UP_SECONDS = 0.5
 # Sets the variables before `--`, then becomes the program after it.
 _WITH_VARIABLES = 'while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@"'
 
@@ -140,7 +142,9 @@ class PodAttachPoint:
         try:
             found = [pod async for pod in self.cluster.api.list(Pod, labels=labels)]
         except CLUSTER_ERRORS as error:
-            raise CannotAttach(f"The cluster does not tell who {name} is: {error}") from error
+            raise CannotAttach(
+                f"The cluster does not tell who {name} is: {text_of(error)}"
+            ) from error
         return sorted(pod.metadata.name or "" for pod in found if pod.metadata is not None)
 
     async def dial(self, port: int) -> socket.socket:
@@ -164,7 +168,9 @@ class PodAttachPoint:
                 self.cluster, self.pod, argv, has_terminal=request.terminal is not None
             )
         except CLUSTER_ERRORS as error:
-            raise CannotAttach(f"The job cannot be entered: the cluster says: {error}") from error
+            raise CannotAttach(
+                f"The job cannot be entered: the cluster says: {text_of(error)}"
+            ) from error
         attachment = PodAttachment(point=self, process=process, mark=mark)
         if request.terminal is not None:
             attachment.resize(request.terminal.size)
@@ -269,7 +275,7 @@ async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except CLUSTER_ERRORS as error:
-        log.info("the cluster did not do something for a guest", error=str(error))
+        log.info("the cluster did not do something for a guest", error=text_of(error))
 
 
 # The loop holds tasks weakly: without a reference one may vanish before it is done.
@@ -283,7 +289,7 @@ async def _dial(cluster: ClusterConnection, pod: str, port: int) -> socket.socke
             pod, "portforward", [("ports", str(port))], protocol=_PORT_PROTOCOL
         )
     except CLUSTER_ERRORS as error:
-        raise CannotAttach(f"the cluster says: {error}") from error
+        raise CannotAttach(f"the cluster says: {text_of(error)}") from error
     forward = _Forward(websocket)
     task = asyncio.create_task(forward.run(), name=f"port-forward-{pod}")
     _forwards.add(task)
@@ -340,5 +346,16 @@ class _Forward:
         loop = asyncio.get_running_loop()
         while data := await loop.sock_recv(self._theirs, _CHUNK):
             await self._websocket.send_bytes(bytes([_PORT_DATA]) + data)
-        # A websocket has no half-closed state: what the server still sends is awaited.
-        await asyncio.Event().wait()
+        # A websocket has no half-closed state: what the server still sends is awaited while
+        # somebody reads it.
+        while True:
+            if _is_hung_up(self._theirs):
+                return
+            await asyncio.sleep(_HANG_UP_SECONDS)
+
+
+def _is_hung_up(made: socket.socket) -> bool:
+    """Tell whether the other end of a socket pair is closed, and not only for writing."""
+    poll = select.poll()
+    poll.register(made, 0)
+    return any(events & select.POLLHUP for _, events in poll.poll(0))

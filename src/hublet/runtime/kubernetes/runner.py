@@ -32,6 +32,7 @@ from hublet.runtime.kubernetes.cluster import (
     ClusterConnection,
     ignore_status,
     status_of,
+    text_of,
 )
 from hublet.runtime.kubernetes.manifests import PodSettings
 from hublet.runtime.kubernetes.pod_exec import PodAttachPoint
@@ -112,6 +113,7 @@ class KubernetesRunner:
     is_local: bool = False
     _followers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _fillers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _filled: set[str] = field(default_factory=set)
     _drained: set[str] = field(default_factory=set)
     _read_backs: dict[str, int] = field(default_factory=dict)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
@@ -123,7 +125,7 @@ class KubernetesRunner:
         except CLUSTER_ERRORS as error:
             sentence = (
                 f"The cluster {self.cluster.server} cannot be used in the namespace "
-                f"{self.cluster.namespace}: {_text(error)}. Check KUBECONFIG and its rights."
+                f"{self.cluster.namespace}: {text_of(error)}. Check KUBECONFIG and its rights."
             )
             return RunnerCapabilities(usable=False, sentence=sentence)
         return RunnerCapabilities(
@@ -150,8 +152,8 @@ class KubernetesRunner:
         except CLUSTER_ERRORS as error:
             if status_of(error) in _WRONG_ORDER:
                 await self.remove(name)
-                raise CannotRun(f"the cluster says: {_text(error)}") from error
-            raise CannotRunYet(f"the cluster says: {_text(error)}") from error
+                raise CannotRun(f"the cluster says: {text_of(error)}") from error
+            raise CannotRunYet(f"the cluster says: {text_of(error)}") from error
         return name
 
     async def inspect(self, handle: str) -> Observation:
@@ -160,9 +162,9 @@ class KubernetesRunner:
         except CLUSTER_ERRORS as error:
             if status_of(error) == HTTPStatus.NOT_FOUND:
                 return Observation(phase=Phase.gone)
-            return Observation(phase=Phase.unknown, reason=_text(error))
+            return Observation(phase=Phase.unknown, reason=text_of(error))
         observation = observation_of(self._observed(handle, pod))
-        if pod_status.is_filling(pod) and handle not in self._fillers:
+        if pod_status.is_filling(pod) and handle not in {*self._fillers, *self._filled}:
             self._fillers[handle] = asyncio.create_task(self._fill(handle, pod))
         has_begun = observation.phase is Phase.running and observation.started_at is not None
         if has_begun and handle not in self._followers:
@@ -201,7 +203,7 @@ class KubernetesRunner:
                 ):
                     self._changed.put_nowait(name_of(pod))
             except CLUSTER_ERRORS as error:
-                log.info("a watch of the cluster broke off", error=_text(error))
+                log.info("a watch of the cluster broke off", error=text_of(error))
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
@@ -226,7 +228,8 @@ class KubernetesRunner:
         for tasks in (self._followers, self._fillers):
             if (task := tasks.pop(handle, None)) is not None:
                 task.cancel()
-        self._drained.discard(handle)
+        for known in (self._filled, self._drained):
+            known.discard(handle)
         self._read_backs.pop(handle, None)
         with ignore_status(HTTPStatus.NOT_FOUND):
             pod = await self._get(handle)
@@ -273,8 +276,10 @@ class KubernetesRunner:
         """Write the volumes of a pod; what fails is tried again at the next inspection."""
         try:
             await volumes.fill(self.cluster, handle, self._volumes(pod))
+            # Its status lags behind.
+            self._filled.add(handle)
         except (CannotAttach, *CLUSTER_ERRORS) as error:
-            log.warning("the volumes of a pod were not written", pod=handle, error=_text(error))
+            log.warning("the volumes of a pod were not written", pod=handle, error=text_of(error))
             await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             self._fillers.pop(handle, None)
@@ -289,7 +294,7 @@ class KubernetesRunner:
             self._drained.add(handle)
         except (CannotAttach, *CLUSTER_ERRORS) as error:
             # The next inspection starts another follower.
-            log.warning("the log of a pod broke off", pod=handle, error=_text(error))
+            log.warning("the log of a pod broke off", pod=handle, error=text_of(error))
             await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             deadline.cancel()
@@ -324,8 +329,8 @@ class KubernetesRunner:
         except (CannotAttach, *CLUSTER_ERRORS) as error:
             if tries < _MOST_READ_BACKS:
                 raise
-            log.warning("the volumes of a pod are lost", pod=handle, error=_text(error))
-            lost = f"===== The cluster lost its volumes, which are not written back: {_text(error)} ====="
+            log.warning("the volumes of a pod are lost", pod=handle, error=text_of(error))
+            lost = f"===== The cluster lost its volumes, which are not written back: {text_of(error)} ====="
             await asyncio.to_thread(_append_line, self._path(pod, manifests.LOG), lost)
 
     async def _keep_deadline(self, handle: str, pod: Pod) -> None:
@@ -338,7 +343,7 @@ class KubernetesRunner:
                 grace = float(annotations[manifests.GRACE])
                 await self._stop(await self._get(handle), manifests.TIMED_OUT, grace)
             except CLUSTER_ERRORS as error:
-                log.warning("a pod could not be stopped", pod=handle, error=_text(error))
+                log.warning("a pod could not be stopped", pod=handle, error=text_of(error))
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
                 return
@@ -363,7 +368,3 @@ class KubernetesRunner:
 def _append_line(path: Path, text: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{clock.micros()} {' '.join(text.split())}\n")
-
-
-def _text(error: BaseException) -> str:
-    return str(error) or type(error).__name__

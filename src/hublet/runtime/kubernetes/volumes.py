@@ -15,6 +15,7 @@ from typing import Any
 
 from hublet.core.dataclasses import dataclass
 from hublet.core.folders import atomic_dir, remove_tree
+from hublet.core.ids import new_object_id
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.kubernetes.cluster import ClusterConnection
 from hublet.runtime.kubernetes.manifests import (
@@ -27,8 +28,12 @@ from hublet.runtime.kubernetes.manifests import (
 from hublet.runtime.kubernetes.pod_exec import is_end, is_output, run_exec, start_exec
 
 _CHUNK = 1 << 18
-# An earlier try may have left a part.
-_FILL = f"cd {VOLUMES_ROOT} && rm -rf ./* && tar -xf - && : > {READY}"
+# All of it or nothing: an earlier try may have left a part, another worker may be at it, and a job
+# whose volumes are full may have begun.
+_FILL = (
+    f"cd {VOLUMES_ROOT} && fresh=.fill-$0 && mkdir $fresh && tar -xf - -C $fresh || exit 1; "
+    f"[ -e {READY} ] && exit 0; rm -rf ./* && mv $fresh/* . && : > {READY}"
+)
 _READ = f'cd {VOLUMES_ROOT}/"$0" && tar -cf - .'
 
 
@@ -53,7 +58,8 @@ def volumes_of(annotation: str, data_dir: Path) -> list[PodVolume]:
 
 async def fill(cluster: ClusterConnection, pod: str, volumes: list[PodVolume]) -> None:
     """Write the volumes into the pod, whose job begins when all of them are there."""
-    process = await start_exec(cluster, pod, ["/bin/sh", "-c", _FILL], container=FILL_CONTAINER)
+    argv = ["/bin/sh", "-c", _FILL, new_object_id()]
+    process = await start_exec(cluster, pod, argv, container=FILL_CONTAINER)
     said = bytearray()
 
     async def read() -> int:
