@@ -22,6 +22,7 @@ from hublet.core.metric_samples import MetricSampler
 from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
+from hublet.core.tracing import trace_requests, tracing
 from hublet.first_start import FirstAdministrator, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
@@ -90,7 +91,7 @@ async def running(
     worker.start()
     try:
         async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
-            yield with_edge(app, access_log=access_log)
+            yield trace_requests(with_edge(app, access_log=access_log))
     finally:
         await sampler.stop()
         await worker.stop()
@@ -177,7 +178,7 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM; finish or hand back what is in flight."""
     ssh, settings = listen_for_ssh(settings)
-    async with open_hub(settings) as database:
+    async with tracing(settings), open_hub(settings) as database:
         first = await prepare(database)
         async with running(database, Worker(database), ssh=ssh) as app:
             server = Server(app, settings.server, when_ready=lambda: when_ready(first))
@@ -189,7 +190,7 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_hub(settings) as database:
+    async with tracing(settings), open_hub(settings) as database:
         await prepare(database)
         worker = Worker(database)
         metrics = Metrics()

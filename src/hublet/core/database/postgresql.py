@@ -32,6 +32,7 @@ from hublet.core.database.postgresql_dialect import (
 )
 from hublet.core.hub import Hub
 from hublet.core.logs import get_logger
+from hublet.core.tracing import leaf_span
 
 log = get_logger("database")
 
@@ -312,12 +313,13 @@ class PostgresDatabase(Database):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         conn = PostgresConnection(self)
-        try:
-            yield conn
-        except BaseException:
-            await conn.roll_back()
-            raise
-        await conn.commit()
+        with leaf_span("transaction"):
+            try:
+                yield conn
+            except BaseException:
+                await conn.roll_back()
+                raise
+            await conn.commit()
 
     def read(self) -> AbstractAsyncContextManager[Reader]:
         return PostgresReader(self)
