@@ -34,6 +34,7 @@ from hublet.core.metric_samples import MetricSampler
 from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
+from hublet.core.tracing import trace_requests, tracing
 from hublet.first_start import FirstAdministrator, check_folder, prepare
 from hublet.gateway.ssh.listener import run_gateway
 from hublet.storage.object_store import probe_store
@@ -125,7 +126,7 @@ async def running(
                 remote=app.state.tunnels,
             ),
         ):
-            yield with_edge(app, access_log=access_log)
+            yield trace_requests(with_edge(app, access_log=access_log))
     finally:
         await app.state.ports.stop()
         await app.state.callers.stop()
@@ -269,7 +270,7 @@ async def serve(
     member = member or alone(settings.server.role)
     settings = _with_node_url(settings)
     await asyncio.to_thread(probe_store, settings)
-    async with open_hub(settings) as database:
+    async with tracing(settings), open_hub(settings) as database:
         first = await prepare(database)
         await check_folder(database)
         worker = Worker(database) if member.role == "all" else None
@@ -307,7 +308,7 @@ async def run_worker(
         # Its own port, or that of the processes beside it, lets others reach its jobs.
         settings = _with_node_url(settings)
     await asyncio.to_thread(probe_store, settings)
-    async with open_hub(settings) as database:
+    async with tracing(settings), open_hub(settings) as database:
         await prepare(database)
         await check_folder(database)
         worker, app = Worker(database), create_worker_application(database)

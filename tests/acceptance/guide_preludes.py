@@ -117,6 +117,7 @@ PRELUDES: dict[str, str] = {
     "scim": A_HUB,
     "operating": A_HUB + ADA,
     "backup": A_HUB + ADA,
+    "deploying": "",
     "upgrading": A_HUB + ADA,
     "testing": "",
 }

@@ -263,6 +263,10 @@ DATABASE = text_matching(
 POSTGRESQL = text_matching(
     "a postgresql:// URL, special characters in its password %-encoded", _POSTGRESQL
 )
+COLLECTOR = text_matching(
+    "an http or https URL such as http://localhost:4318/v1/traces",
+    rf"https?://{_HOST}/[^?#\s@]*",
+)
 STORAGE = text_matching(
     "a file:///folder or s3://bucket/prefix?endpoint=…&region=… URL",
     r"file:///[^?#]+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[^?#\s]*)?(?:\?[^#\s]+)?",

@@ -9,6 +9,7 @@ from hublet.core.config.job_settings import JobSettings
 from hublet.core.config.kinds import (
     BASE_URL,
     BEARER,
+    COLLECTOR,
     COUNT,
     DATABASE,
     FLAG,
@@ -314,6 +315,20 @@ class PageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracingSettings:
+    url: str | None = setting(
+        None,
+        COLLECTOR,
+        "Where traces are sent by OTLP; needs hublet[otel].",
+        unset="no traces",
+    )
+    ratio: float = setting(1.0, number(0, 1), "Which part of all traces is sent.")
+    propagate: bool = setting(
+        False, FLAG, "Calls to webhooks and other strangers name the trace, in traceparent."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     level: str = setting("info", LEVELS, "The least level that is written.")
     format: str = setting(
@@ -339,6 +354,7 @@ class Settings:
     jobs: JobSettings = field(default_factory=JobSettings)
     pages: PageSettings = field(default_factory=PageSettings)
     logs: LogSettings = field(default_factory=LogSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
     # The file that was read, if any: jobs must not see it, because it may hold secrets.
     file: Path | None = field(default=None, compare=False)
     # By key, in words, where a value comes from that is not the default.

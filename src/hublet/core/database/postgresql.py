@@ -29,6 +29,7 @@ from hublet.core.database.postgresql_notices import Notices, notify_statement
 from hublet.core.database.postgresql_pool import PostgresPool, PostgresReader
 from hublet.core.database.postgresql_replica import Replica
 from hublet.core.hub import Hub
+from hublet.core.tracing import leaf_span
 
 _MIGRATION_SECONDS = 86400.0
 
@@ -190,12 +191,13 @@ class PostgresDatabase(Database):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         conn = PostgresConnection(self)
-        try:
-            yield conn
-        except BaseException:
-            await conn.roll_back()
-            raise
-        await conn.commit()
+        with leaf_span("transaction"):
+            try:
+                yield conn
+            except BaseException:
+                await conn.roll_back()
+                raise
+            await conn.commit()
 
     def read(self) -> AbstractAsyncContextManager[Reader]:
         return PostgresReader(self.hub, self.pool)

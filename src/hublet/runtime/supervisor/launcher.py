@@ -11,6 +11,7 @@ from pathlib import Path
 from hublet.core.batching import GroupCommit
 from hublet.core.config import Settings
 from hublet.core.database import Database
+from hublet.core.tracing import span
 from hublet.jobs import hardware, service
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.logs.reader import job_folder
@@ -91,12 +92,13 @@ class Launcher:
     async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
-        prepared = await prepare(self._database, job, folder=folder)
-        await self._logs.begin(job.id, attempt.number)
-        log = self._logs.path_of(job.id, attempt.number)
-        order = await _order_of(self._database, job, attempt, prepared, log=log)
-        launch.is_ordered = True
-        handle = await self._runner.launch(order)
+        with span("job attempt", job=job.id, attempt=attempt.number, runner=self._runner.name):
+            prepared = await prepare(self._database, job, folder=folder)
+            await self._logs.begin(job.id, attempt.number)
+            log = self._logs.path_of(job.id, attempt.number)
+            order = await _order_of(self._database, job, attempt, prepared, log=log)
+            launch.is_ordered = True
+            handle = await self._runner.launch(order)
         await self._writes.run(
             lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
         )
