@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hublet.storage.object_store import (
     DIGEST_KINDS,
@@ -13,6 +13,9 @@ from hublet.storage.object_store import (
     StoredObject,
 )
 from hublet.storage.spools import Spool
+
+if TYPE_CHECKING:
+    from hublet.storage.s3_multipart import MultipartUploads
 
 
 class MovingStore(ObjectStore):
@@ -26,12 +29,9 @@ class MovingStore(ObjectStore):
         self.store = store
         self.previous = previous
 
-    def __getattr__(self, name: str) -> Any:
-        # Whatever else a store can do is done by the one that is written to. A copy that is being
-        # unpickled has none yet.
-        if name in {"store", "previous"}:
-            raise AttributeError(name)
-        return getattr(self.store, name)
+    @property
+    def can_put_aside(self) -> bool:
+        return self.store.can_put_aside and self.previous.can_put_aside
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return self.store.new_spool(size=size, hashed=hashed)
@@ -41,6 +41,15 @@ class MovingStore(ObjectStore):
 
     def put_bytes(self, key: ObjectKey, data: bytes) -> None:
         self.store.put_bytes(key, data)
+
+    def copy(self, source: ObjectKey, target: ObjectKey, *, size: int) -> None:
+        if self.store.stat(source) is not None:
+            self.store.copy(source, target, size=size)
+        else:
+            super().copy(source, target, size=size)
+
+    def multipart_uploads(self) -> "MultipartUploads | None":
+        return self.store.multipart_uploads()
 
     def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
         pieces = self.store.pieces(key, start, end)
@@ -97,6 +106,17 @@ class MovingStore(ObjectStore):
         places = [store.local_path(key) for store in (self.store, self.previous)]
         return next((path for path in places if path is not None and path.exists()), places[0])
 
-    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:
+    def probe(self) -> timedelta | None:
+        self.previous.probe()
+        return self.store.probe()
+
+    def presigned_url(
+        self,
+        key: ObjectKey,
+        *,
+        life: timedelta,
+        media_type: str | None = None,
+        disposition: str | None = None,
+    ) -> str | None:
         holder = self.store if self.store.stat(key) is not None else self.previous
-        return holder.presigned_url(key, life=life)
+        return holder.presigned_url(key, life=life, media_type=media_type, disposition=disposition)

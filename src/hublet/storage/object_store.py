@@ -63,8 +63,10 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Bytes by key. An object never changes: who puts it again puts the same content."""
 
-    # Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`.
-    can_put_aside: bool
+    @property
+    def can_put_aside(self) -> bool:
+        """Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`."""
+        ...
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""

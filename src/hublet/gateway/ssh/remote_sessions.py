@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import field
 
 from hublet.core.dataclasses import dataclass
-from hublet.runtime.attach.attachments import Attachment, TerminalSize
+from hublet.runtime.records import Attachment, TerminalSize
 
 _HEADER = struct.Struct(">cI")
 _EXIT = struct.Struct(">i")
