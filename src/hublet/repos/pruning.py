@@ -37,6 +37,7 @@ from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
 from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
+from hublet.repos.packs.compaction import sweep as sweep_packs
 from hublet.storage.epochs import get_epoch_start
 from hublet.storage.holds import check_not_held
 from hublet.storage.object_store import (
@@ -44,6 +45,7 @@ from hublet.storage.object_store import (
     ObjectStore,
     StoredObject,
     blob_key,
+    has_shared_store,
     open_store,
     xorb_key,
 )
@@ -109,6 +111,8 @@ async def prune_blobs(database: Database) -> None:
     async with database.transaction() as conn:
         await schedule_blob_pruning(conn, delay=PRUNE_EVERY)
     pruned = await prune(database)
+    if has_shared_store(database.hub.settings):
+        pruned += Pruned(freed_bytes=await sweep_packs(database))
     async with database.transaction() as conn:
         await usage.remember(conn, usage.Upkeep.pruning, freed=pruned.freed_bytes)
     await usage.measure(database)

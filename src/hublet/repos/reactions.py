@@ -12,6 +12,7 @@ from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
 from hublet.repos.lfs import direct_uploads
+from hublet.repos.packs.cache import path_of
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
 from hublet.storage.holds import after_backups
@@ -20,7 +21,7 @@ from hublet.storage.holds import after_backups
 @handles_slowly(repos.REMOVE_FOLDER)
 @after_backups(repos.REMOVE_FOLDER)
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
-    folder = repos.git_folder(database, body["repo_id"])
+    folder = path_of(database, body["repo_id"])
     await asyncio.to_thread(bare_repos.remove, folder)
     cache = cache_in(database.hub.settings.database.data_dir)
     await asyncio.to_thread(cache.remove, body["repo_id"])
