@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import IO, Any, cast
 
 from benchmarks.figures import Goal, Row, compare
@@ -65,7 +66,7 @@ async def _measured(
             rates = [
                 (
                     await _rate(database.transaction, bench.seconds),
-                    await _rate(lambda: _notifying(database), bench.seconds),
+                    await _rate(partial(_notifying, database), bench.seconds),
                 )
                 for _ in range(bench.rounds)
             ]

@@ -54,7 +54,7 @@ class PostgresPool:
             )
 
     async def start(self) -> None:
-        caching = {"statement_cache_size": 0} if self._settings.pgbouncer else {}
+        caching: dict[str, Any] = {"statement_cache_size": 0} if self._settings.pgbouncer else {}
         with engine_errors():
             self._pool = await asyncpg.create_pool(
                 self._url,
