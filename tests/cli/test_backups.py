@@ -18,6 +18,7 @@ from hublet.repos.reactions import sweep_blobs
 from hublet.storage import holds
 from hublet.storage.epochs import get_epoch
 from hublet.storage.object_store import blob_key, open_store
+from object_storage import ObjectStorage
 from repos.content import put_blob
 
 AWKWARD = "tab\t, line\n, return\r, backslash \\, \\N, ünï\u2028 and \\x41"
@@ -198,3 +199,41 @@ def test_nothing_is_removed_while_a_backup_is_made(
 def test_a_hold_ends_with_its_backup(hublet: Hublet, saved: Path) -> None:
     assert saved.exists()
     assert hublet("storage", "prune").code == 0
+
+
+@pytest.mark.full
+def test_content_of_a_bucket_is_saved_in_a_bucket_and_restored_to_another(
+    run: Hublet,
+    bucket_url: str,
+    object_storage: ObjectStorage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old, new = place_of(tmp_path / "old"), place_of(tmp_path / "new")
+    file = object_storage.url("saved/hub.tar.gz")
+    other = object_storage.url("another")
+    monkeypatch.setenv("HUBLET_STORAGE_URL", bucket_url)
+    assert run("migrate", *old).code == 0
+    in_database(shared_settings(tmp_path / "old", bucket_url), fill)
+
+    made = run("backup", file, "--verify", "--json", *old)
+    again = run("backup", file, *old)
+    monkeypatch.setenv("HUBLET_STORAGE_URL", other)
+    restored = run("restore", file, "--json", *new)
+
+    assert (made.code, restored.code) == (0, 0), made.err + restored.err
+    assert restored.json == made.json
+    assert (again.code, "exists already" in again.err, "endpoint" in again.err) == (1, True, False)
+    store = open_store(shared_settings(tmp_path / "new", other))
+    assert store.read(blob_key(hashlib.sha256(BLOB).hexdigest())) == BLOB
+    assert run("storage", "verify", "--all", *new).code == 0
+    # A second one would mix with the first.
+    full = run("restore", file, *place_of(tmp_path / "third"))
+    assert (full.code, "The store is not empty" in full.err) == (1, True)
+    monkeypatch.delenv("HUBLET_STORAGE_URL")
+    alone = run("restore", file, *place_of(tmp_path / "third"))
+    assert (alone.code, "storage.url is not set" in alone.err) == (1, True)
+
+
+def shared_settings(folder: Path, url: str) -> Settings:
+    return load({"database.data_dir": folder, "storage.url": url}, environ={})

@@ -261,12 +261,24 @@ def _create_object(location: str) -> Iterator[BinaryIO]:
     import obstore  # noqa: PLC0415 - an extra, see `_bucket`
 
     with _reach(location):
-        if list(obstore.list(store, name).collect()):
-            raise ArchiveUnreachable(f"{_without_query(location)} exists already.")
+        if _exists(store, name):
+            raise ArchiveUnreachable(
+                f"{_without_query(location)} exists already: choose another name."
+            )
         # A multipart upload: nothing is there before it is closed, and nothing if it is not.
         writer = obstore.open_writer(store, name, buffer_size=16 << 20)
         yield cast("BinaryIO", writer)
         writer.close()
+
+
+def _exists(store: Any, name: str) -> bool:
+    import obstore  # noqa: PLC0415 - an extra, see `_bucket`
+
+    try:
+        obstore.head(store, name)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class _ObjectReader(io.RawIOBase):
