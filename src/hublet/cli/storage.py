@@ -182,6 +182,7 @@ async def move(
 
     from hublet.core.clock import monotonic
     from hublet.core.config.kinds import STORAGE
+    from hublet.repos.packs import migration
     from hublet.runtime.supervisor.log_shipper import LogShipper
     from hublet.storage import content_move
     from hublet.storage.object_store import open_store_at
@@ -208,6 +209,7 @@ async def move(
         on_progress=_show_move,
     )
     _end_progress()
+    repositories = 0 if dry_run else await migration.move_all(database)
     if not dry_run and not moved.damaged:
         async with database.transaction() as conn:
             await content_move.remember_end(conn, origin)
@@ -215,6 +217,7 @@ async def move(
     verb = "Would copy" if dry_run else "Copied"
     return CommandResult(
         data={
+            "repositories": repositories,
             "copied": moved.copied,
             "copiedBytes": moved.copied_bytes,
             "present": moved.present,
@@ -223,15 +226,16 @@ async def move(
         text="\n".join(f"{key.kind}/{key.name} is damaged" for key in moved.damaged) or None,
         message=f"{verb} {moved.copied} objects with {format_size(moved.copied_bytes)}"
         f"{'' if dry_run else f' ({format_size(round(speed))} a second)'}; {moved.present} were there, "
-        f"{len(moved.damaged)} are damaged.{_what_next(moved, dry_run=dry_run)}",
+        f"{len(moved.damaged)} are damaged. {repositories} repositories were moved."
+        f"{_what_next(moved, repositories, dry_run=dry_run)}",
         failed=bool(moved.damaged),
     )
 
 
-def _what_next(moved: "MovedContent", *, dry_run: bool) -> str:
+def _what_next(moved: "MovedContent", repositories: int, *, dry_run: bool) -> str:
     if dry_run or moved.damaged:
         return ""
-    if moved.copied:
+    if moved.copied or repositories:
         return " Start it again when every node writes to the new store, until it copies nothing."
     return " Nothing is left: storage.previous_url can go."
 

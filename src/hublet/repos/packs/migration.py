@@ -15,9 +15,38 @@ from hublet.repos.git.packs import sync_folder
 from hublet.repos.packs import cache, compaction, store
 from hublet.repos.packs.compaction import object_names
 from hublet.repos.packs.store import PackKind
+from hublet.storage.object_store import LocalStore, has_shared_store, open_store_at
 
 # How often what came meanwhile is packed as well.
 ATTEMPTS = 10
+_BATCH = 500
+
+
+async def move_all(database: Database) -> int:
+    """Move the objects of all repositories to where they belong, and return how many were moved.
+
+    That is the shared store; where the data folder itself is the store, it is the folder, so that
+    `storage.url` can be left out afterwards.
+    """
+    settings = database.hub.settings
+    if not has_shared_store(settings):
+        return 0
+    objects = open_store_at(settings.storage.url, settings.database.data_dir)
+    is_own = (
+        isinstance(objects, LocalStore)
+        and objects.folder.absolute() == settings.database.data_dir.absolute()
+    )
+    moved, after = 0, ""
+    while True:
+        async with database.read() as conn:
+            ids = await store.list_repo_ids(conn, is_listed=is_own, after=after, limit=_BATCH)
+        if not ids:
+            return moved
+        for repo_id in ids:
+            # A task of its own: what it holds of the cache is let go when it ends.
+            step = (withdraw if is_own else publish)(database, repo_id)
+            moved += await asyncio.create_task(step)
+        after = ids[-1]
 
 
 async def publish(database: Database, repo_id: str) -> bool:

@@ -38,6 +38,15 @@ async def version_of(conn: Reader, repo_id: str) -> int | None:
     return version
 
 
+async def list_repo_ids(conn: Reader, *, is_listed: bool, after: str, limit: int) -> list[str]:
+    """Return repositories whose objects are in the shared store, or in the folder of a node."""
+    condition = "packs_version > 0" if is_listed else "packs_version <= 0"
+    rows = await conn.fetch_all(
+        f"SELECT id FROM repos WHERE {condition} AND id > $1 ORDER BY id LIMIT $2", after, limit
+    )
+    return [row["id"] for row in rows]
+
+
 async def list_of(conn: Reader, repo_id: str) -> list[ListedPack]:
     rows = await conn.fetch_all(
         """
