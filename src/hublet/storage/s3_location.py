@@ -13,6 +13,11 @@ from hublet.storage.s3_signing import S3Credentials
 
 _OPTIONS = ("endpoint", "region", "style")
 _STYLES = ("path", "virtual")
+_ROLES = {
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+}
 _DEFAULT_REGION = "us-east-1"
 
 
@@ -84,7 +89,7 @@ def find_credentials(
         return _credentials(
             {name.lower(): value for name, value in variables.items()}, "the environment"
         )
-    if {"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} & set(variables):
+    if _ROLES & set(variables):
         return None
     default = (home or Path.home()) / ".aws" / "credentials"
     path = Path(variables.get("AWS_SHARED_CREDENTIALS_FILE", default))

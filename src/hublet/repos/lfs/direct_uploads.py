@@ -34,7 +34,8 @@ from hublet.repos.push import service as push
 from hublet.repos.records import RepoAddress, Right
 from hublet.storage.contents import LARGEST_STREAMED, digest_object
 from hublet.storage.errors import UploadBeingChecked
-from hublet.storage.object_store import ObjectKey, blob_key, open_store
+from hublet.storage.object_store import ObjectKey, ObjectStore, blob_key, open_store
+from hublet.storage.records import Blob
 from hublet.storage.s3_multipart import LARGEST_PART, MultipartUploads
 from hublet.tokens.records import Caller
 
@@ -179,7 +180,7 @@ async def _finish_any(database: Database, waiting: Sequence[DirectUpload]) -> No
             await _finish(database, upload, ())
             return
         etags = await bucket.list_etags(_path(upload), upload.upload_id)
-        if len(etags) == upload.parts:
+        if len(etags) == upload.parts or await _is_there(database, upload):
             await _finish(database, upload, etags)
             return
 
@@ -189,7 +190,11 @@ async def _finish(database: Database, upload: DirectUpload, etags: Sequence[str]
     if not upload.is_complete:
         if bucket is None:
             raise InvalidUpload("This hub takes no direct uploads any more; begin it anew.")
-        if not await bucket.complete(_path(upload), upload.upload_id, etags):
+        is_complete = await bucket.complete(_path(upload), upload.upload_id, etags)
+        if not is_complete and not await _is_there(database, upload):
+            if await _has_object(database, upload):
+                # The same request came twice, and the other was faster.
+                return
             raise InvalidUpload("parts: the object storage has not all of them, with these etags.")
         async with database.transaction() as conn:
             await blobs_store.set_direct_upload_complete(conn, upload.id)
@@ -214,23 +219,48 @@ async def check_upload(database: Database, body: dict[str, Any]) -> None:
 
 async def _check(database: Database, upload: DirectUpload) -> None:
     """Read what a client put into the bucket; copy it to its place if it is what was claimed."""
-    store, key = open_store(database.hub.settings), _key(upload)
-    found = await asyncio.to_thread(store.stat, key)
-    size = 0 if found is None else found.size
-    blob = None
-    if size == upload.size:
-        blob = await asyncio.to_thread(digest_object, store, key, size=size)
-    if blob is None or blob.sha256 != upload.sha256:
+    store = open_store(database.hub.settings)
+    try:
+        blob = await asyncio.to_thread(_digest_and_copy, store, upload)
+    except FileNotFoundError:
+        if await _has_object(database, upload):
+            # The same request came twice, and the other was faster.
+            return
+        blob = None
+    if blob is None:
         await _drop(database, upload)
         raise InvalidUpload(
-            f"The bytes must be {upload.size} with the SHA-256 {upload.sha256}; they are {size}"
-            + (f" with {blob.sha256}." if blob else ".")
+            f"The upload must have {upload.size} bytes with the SHA-256 {upload.sha256}, and has "
+            "others; begin it anew."
         )
-    await asyncio.to_thread(store.copy, key, blob_key(blob.sha256), size=size)
     link = Link(act="upload", repo_id=upload.repo_id, oid=upload.sha256, size=upload.size)
     async with database.transaction() as conn:
         await transfers.add_to_repo(conn, link, blob)
     await _drop(database, upload)
+
+
+def _digest_and_copy(store: ObjectStore, upload: DirectUpload) -> Blob | None:
+    """Return the blob, copied to its place; None if it is not what was claimed."""
+    found = store.stat(_key(upload))
+    if found is None:
+        raise FileNotFoundError(upload.id)
+    if found.size != upload.size:
+        return None
+    blob = digest_object(store, _key(upload), size=upload.size)
+    if blob.sha256 != upload.sha256:
+        return None
+    store.copy(_key(upload), blob_key(blob.sha256), size=blob.size)
+    return blob
+
+
+async def _is_there(database: Database, upload: DirectUpload) -> bool:
+    store = open_store(database.hub.settings)
+    return await asyncio.to_thread(store.stat, _key(upload)) is not None
+
+
+async def _has_object(database: Database, upload: DirectUpload) -> bool:
+    async with database.read() as conn:
+        return bool(await blobs_store.find_in_repo(conn, upload.repo_id, [upload.sha256]))
 
 
 async def remove_given_up(database: Database) -> None:
