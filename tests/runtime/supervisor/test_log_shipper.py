@@ -1,8 +1,10 @@
 """What attempts print goes to the shared store, where the nodes of other machines read it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +17,18 @@ from hublet.jobs.logs import store as log_store
 from hublet.jobs.logs.lines import LogLines
 from hublet.jobs.logs.reader import job_folder, log_path, read_piece
 from hublet.jobs.logs.source import JobLog, StoredLog, chunk_keys, local_log, size_of
-from hublet.jobs.logs.watcher import find_log
+from hublet.jobs.logs.stream import LogRequest, follow_log
+from hublet.jobs.logs.watcher import LogWatcher, find_log
 from hublet.jobs.metrics import UsageLimits, append_sample, find_history, history_path
 from hublet.jobs.records import LogPart, Usage
 from hublet.runtime.supervisor import log_shipper
 from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.storage.object_store import ObjectKey, open_store
-from jobs.log_lines import set_stage, write
+from jobs.log_lines import events_in, set_stage, write
+from patience import SOON_SECONDS
 from runtime.supervisor.scripted_runner import ScriptedRunner
 from runtime.supervisor.supervised_jobs import a_job, a_supervisor, status
+from scratch_database import wait_until
 
 
 @asynccontextmanager
@@ -104,6 +109,44 @@ async def test_another_machine_reads_the_log_while_the_job_runs_and_after_it(
     assert content(await log_elsewhere(shared, job_id, tmp_path)) == whole
     [part] = await parts_of(shared, job_id)
     assert (part.lines, len(part.ends), part.notice) == (4, 1, None)
+
+
+async def test_a_node_of_another_machine_follows_the_log_until_the_job_is_over(
+    shared: Database, tmp_path: Path
+) -> None:
+    job_id = await a_job(shared)
+    shipper = await a_shipper(shared, job_id)
+    heard: list[str] = []
+
+    async def follow(other: Database) -> None:
+        async with other.read() as conn:
+            log = await find_log(conn, job_id)
+        request = LogRequest(job_id=job_id, log=log, tail=None, is_over=False)
+        stream = follow_log(
+            LogWatcher(other), request, check_access=_may_see, stopping=asyncio.Event()
+        )
+        async for events in stream:
+            heard.extend(event["data"] for event in events_in(events))
+
+    async def has_heard(count: int) -> bool:
+        return len(heard) >= count
+
+    async with elsewhere(shared, tmp_path) as other, asyncio.timeout(SOON_SECONDS):
+        following = asyncio.create_task(follow(other))
+        for number in range(5):
+            prints(shared, job_id, f"line {number}\n")
+            await shipper.ship_all(at_once=True)
+            await wait_until(partial(has_heard, number + 1))
+        prints(shared, job_id, "last\n")
+        await shipper.finish(job_id, 1)
+        await set_stage(shared, job_id, "COMPLETED")
+        await following
+
+    assert heard == [*(f"line {number}" for number in range(5)), "last"]
+
+
+async def _may_see() -> None:
+    return
 
 
 async def test_a_worker_that_dies_before_the_row_ships_again_and_no_line_is_doubled(
