@@ -252,6 +252,36 @@ async def test_attempts_on_several_machines_are_one_log_that_says_what_is_lost(
     assert [(line.number, line.text) for line in tail] == [(2, lost), (3, "two"), (4, "three")]
 
 
+async def test_a_log_that_its_machine_never_ended_says_so_after_a_while(
+    shared: Database, runner: ScriptedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await a_job(shared)
+    supervisor = a_supervisor(shared, runner)
+    await supervisor.step_all()
+    runner.begin(job_id)
+    await supervisor.step_all()
+    prints(shared, job_id, "one\n")
+    await supervisor.ship_logs()
+    async with shared.transaction() as conn:
+        await conn.execute(
+            "UPDATE jobs SET stage = 'ERROR', finished_at = $2 WHERE id = $1",
+            job_id,
+            log_shipper.micros(),
+        )
+    async with elsewhere(shared, tmp_path) as other:
+        await LogShipper(other).sweep()
+        assert (await parts_of(shared, job_id))[0].ended_at is None
+        later = log_shipper.micros() + 3_600_000_000
+        monkeypatch.setattr(log_shipper, "micros", lambda: later)
+
+        await LogShipper(other).sweep()
+
+    [part] = await parts_of(shared, job_id)
+    assert (part.ended_at, part.lines) == (later, 1)
+    assert part.notice is not None
+    assert "lost with its machine" in part.notice
+
+
 async def test_a_deleted_job_leaves_nothing_in_the_store_nor_on_any_machine(
     shared: Database, tmp_path: Path
 ) -> None:
