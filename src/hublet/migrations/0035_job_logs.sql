@@ -18,3 +18,5 @@ CREATE TABLE job_logs (
     usage TEXT,
     PRIMARY KEY (job_id, attempt)
 );
+
+CREATE INDEX job_logs_open ON job_logs (job_id) WHERE ended_at IS NULL;

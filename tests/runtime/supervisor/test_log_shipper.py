@@ -1,8 +1,10 @@
 """What attempts print goes to the shared store, where the nodes of other machines read it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +17,18 @@ from hublet.jobs.logs import store as log_store
 from hublet.jobs.logs.lines import LogLines
 from hublet.jobs.logs.reader import job_folder, log_path, read_piece
 from hublet.jobs.logs.source import JobLog, StoredLog, chunk_keys, local_log, size_of
-from hublet.jobs.logs.watcher import find_log
+from hublet.jobs.logs.stream import LogRequest, follow_log
+from hublet.jobs.logs.watcher import LogWatcher, find_log
 from hublet.jobs.metrics import UsageLimits, append_sample, find_history, history_path
 from hublet.jobs.records import LogPart, Usage
 from hublet.runtime.supervisor import log_shipper
 from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.storage.object_store import ObjectKey, open_store
-from jobs.log_lines import set_stage, write
+from jobs.log_lines import events_in, set_stage, write
+from patience import SOON_SECONDS
 from runtime.supervisor.scripted_runner import ScriptedRunner
 from runtime.supervisor.supervised_jobs import a_job, a_supervisor, status
+from scratch_database import wait_until
 
 
 @asynccontextmanager
@@ -104,6 +109,44 @@ async def test_another_machine_reads_the_log_while_the_job_runs_and_after_it(
     assert content(await log_elsewhere(shared, job_id, tmp_path)) == whole
     [part] = await parts_of(shared, job_id)
     assert (part.lines, len(part.ends), part.notice) == (4, 1, None)
+
+
+async def test_a_node_of_another_machine_follows_the_log_until_the_job_is_over(
+    shared: Database, tmp_path: Path
+) -> None:
+    job_id = await a_job(shared)
+    shipper = await a_shipper(shared, job_id)
+    heard: list[str] = []
+
+    async def follow(other: Database) -> None:
+        async with other.read() as conn:
+            log = await find_log(conn, job_id)
+        request = LogRequest(job_id=job_id, log=log, tail=None, is_over=False)
+        stream = follow_log(
+            LogWatcher(other), request, check_access=_may_see, stopping=asyncio.Event()
+        )
+        async for events in stream:
+            heard.extend(event["data"] for event in events_in(events))
+
+    async def has_heard(count: int) -> bool:
+        return len(heard) >= count
+
+    async with elsewhere(shared, tmp_path) as other, asyncio.timeout(SOON_SECONDS):
+        following = asyncio.create_task(follow(other))
+        for number in range(5):
+            prints(shared, job_id, f"line {number}\n")
+            await shipper.ship_all(at_once=True)
+            await wait_until(partial(has_heard, number + 1))
+        prints(shared, job_id, "last\n")
+        await shipper.finish(job_id, 1)
+        await set_stage(shared, job_id, "COMPLETED")
+        await following
+
+    assert heard == [*(f"line {number}" for number in range(5)), "last"]
+
+
+async def _may_see() -> None:
+    return
 
 
 async def test_a_worker_that_dies_before_the_row_ships_again_and_no_line_is_doubled(
@@ -207,6 +250,36 @@ async def test_attempts_on_several_machines_are_one_log_that_says_what_is_lost(
     assert content(log) == f"one\n{lost}\ntwo\nthree\n"
     tail = LogLines().read_tail(log, count=3).lines
     assert [(line.number, line.text) for line in tail] == [(2, lost), (3, "two"), (4, "three")]
+
+
+async def test_a_log_that_its_machine_never_ended_says_so_after_a_while(
+    shared: Database, runner: ScriptedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await a_job(shared)
+    supervisor = a_supervisor(shared, runner)
+    await supervisor.step_all()
+    runner.begin(job_id)
+    await supervisor.step_all()
+    prints(shared, job_id, "one\n")
+    await supervisor.ship_logs()
+    async with shared.transaction() as conn:
+        await conn.execute(
+            "UPDATE jobs SET stage = 'ERROR', finished_at = $2 WHERE id = $1",
+            job_id,
+            log_shipper.micros(),
+        )
+    async with elsewhere(shared, tmp_path) as other:
+        await LogShipper(other).sweep()
+        assert (await parts_of(shared, job_id))[0].ended_at is None
+        later = log_shipper.micros() + 3_600_000_000
+        monkeypatch.setattr(log_shipper, "micros", lambda: later)
+
+        await LogShipper(other).sweep()
+
+    [part] = await parts_of(shared, job_id)
+    assert (part.ended_at, part.lines) == (later, 1)
+    assert part.notice is not None
+    assert "lost with its machine" in part.notice
 
 
 async def test_a_deleted_job_leaves_nothing_in_the_store_nor_on_any_machine(

@@ -73,6 +73,37 @@ async def advance(conn: Connection, part: LogPart, *, seen_size: int) -> bool:
     return changed == 1
 
 
+_IS_LEFT = """
+    ended_at IS NULL AND EXISTS (
+        SELECT 1 FROM jobs j WHERE j.id = job_logs.job_id AND j.finished_at < $1
+            AND j.stage NOT IN ('SCHEDULING', 'RUNNING')
+    )
+"""
+
+
+async def has_left(conn: Reader, *, finished_before: int) -> bool:
+    """Tell whether nobody ended the log of an attempt although its job is over for long."""
+    found = await conn.fetch_value(
+        f"SELECT 1 FROM job_logs WHERE {_IS_LEFT} LIMIT 1", finished_before
+    )
+    return found is not None
+
+
+async def end_left(conn: Connection, *, finished_before: int, notice: str, at: int) -> None:
+    """End the logs that nobody ended; those of attempts that began say what is missing."""
+    await conn.execute(
+        f"""
+        UPDATE job_logs SET ended_at = $2, notice = CASE WHEN EXISTS (
+            SELECT 1 FROM job_attempts a WHERE a.job_id = job_logs.job_id
+                AND a.number = job_logs.attempt AND a.started_at IS NOT NULL
+        ) THEN $3 ELSE notice END
+        WHERE {_IS_LEFT}
+        """,
+        finished_before, at, notice,
+    )  # fmt: skip
+    conn.wake(JOB_LOGS)
+
+
 async def set_usage(conn: Connection, job_id: str, attempt: int, name: str) -> None:
     await conn.execute(
         "UPDATE job_logs SET usage = $3 WHERE job_id = $1 AND attempt = $2", job_id, attempt, name

@@ -50,6 +50,8 @@ _MOST_AT_ONCE = 8
 _CHUNKS_AT_ONCE = 16
 # Readers have heard by then that there is something else to read.
 _READERS_GRACE = timedelta(minutes=10)
+# Its machine sweeps three times until then.
+_LOST_MICROS = 1_800_000_000
 _NO_JOB = (Stage.deleted, 0)
 _LOST = "===== What it printed after this is lost with its machine ====="
 
@@ -233,6 +235,17 @@ class LogShipper:
                 await asyncio.to_thread(remove_tree, folder)
             elif stage.is_terminal or job_id not in self._attempts:
                 await self._sweep_folder(job_id, folder, attempt, is_over=stage.is_terminal)
+
+        await self._end_left()
+
+    async def _end_left(self) -> None:
+        """End the logs whose machine would have ended them by now, if it were still there."""
+        before = micros() - _LOST_MICROS
+        async with self._database.read() as reader:
+            if not await store.has_left(reader, finished_before=before):
+                return
+        async with self._database.transaction() as conn:
+            await store.end_left(conn, finished_before=before, notice=_LOST, at=micros())
 
     async def _sweep_folder(
         self, job_id: str, folder: Path, attempt: int, *, is_over: bool
