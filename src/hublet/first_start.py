@@ -8,20 +8,22 @@ from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.core import metadata
-from hublet.core.database import Connection, Database
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
 from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
-from hublet.core.startup import KEY_RING_NAME, keys_fit
+from hublet.core.startup import KEY_RING_NAME, CannotStart, keys_fit
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
+from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
 from hublet.storage import chunker
+from hublet.storage.object_store import has_shared_store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import service as deliveries
@@ -38,11 +40,20 @@ class FirstAdministrator:
     token: str
 
 
+async def _check_store(conn: Reader) -> None:
+    if not has_shared_store(conn.hub.settings) and await packs_store.has_lists(conn):
+        raise CannotStart(
+            "Content of this hub lies in a shared store, and storage.url is not set: set it as it was, "
+            "or move the content to the data folder first."
+        )
+
+
 async def prepare(database: Database) -> FirstAdministrator | None:
     """Make the database ready; return the administrator when this start had to create one."""
     await migrate(database)
     async with database.transaction() as conn:
         await claim(conn)
+        await _check_store(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await scrubber.schedule(conn)
