@@ -9,7 +9,7 @@ from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.core import metadata
-from hublet.core.database import Connection, Database, partitions
+from hublet.core.database import Connection, Database, Reader, partitions
 from hublet.core.database.migrations import migrate
 from hublet.core.dataclasses import dataclass
 from hublet.core.machine import FOLDER_ID_FILE, load_folder_id
@@ -22,6 +22,7 @@ from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
+from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
 from hublet.storage import chunker
@@ -45,12 +46,21 @@ class FirstAdministrator:
     token: str
 
 
+async def _check_store(conn: Reader) -> None:
+    if not has_shared_store(conn.hub.settings) and await packs_store.has_lists(conn):
+        raise CannotStart(
+            "Content of this hub lies in a shared store, and storage.url is not set: set it as it was, "
+            "or move the content to the data folder first."
+        )
+
+
 async def prepare(database: Database) -> FirstAdministrator | None:
     """Make the database ready; return the administrator when this start had to create one."""
     await migrate(database)
     await partitions.add_days(database, partitions_store.TABLES)
     async with database.transaction() as conn:
         await claim(conn)
+        await _check_store(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await scrubber.schedule(conn)

@@ -16,6 +16,8 @@ from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Database, open_database
+from hublet.core.startup import CannotStart
+from hublet.first_start import prepare
 from hublet.repos import maintenance
 from hublet.repos.errors import StorageUnavailable
 from hublet.repos.git import process
@@ -306,3 +308,38 @@ async def test_a_deleted_repository_leaves_no_rows(nodes: list[Node]) -> None:
 
     assert await listed(nodes[0], repo_id) == []
     assert not cache.path_of(nodes[1].database, repo_id).exists()
+
+
+async def test_a_hub_without_its_store_does_not_start(nodes: list[Node]) -> None:
+    await nodes[0].create()
+    hub = nodes[0].database.hub
+    alone = replace(hub.settings, storage=replace(hub.settings.storage, url=None))
+    nodes[0].database.hub = replace(hub, settings=alone)
+
+    with pytest.raises(CannotStart, match=r"storage\.url is not set"):
+        await prepare(nodes[0].database)
+
+
+async def test_clones_go_on_while_the_cache_is_evicted(nodes: list[Node], tmp_path: Path) -> None:
+    repo_id = await nodes[0].create()
+    content = os.urandom(workspaces.SMALLEST_STORED).hex()
+    await nodes[0].commit("noise.txt", content)
+    data_dir = nodes[1].database.hub.settings.database.data_dir
+
+    async def clone(number: int) -> None:
+        folder = await maintenance.sync_packed_refs(nodes[1].database, repo_id)
+        target = tmp_path / f"clone-{number}"
+        command = [process.program(), "clone", "-q", "--no-local", str(folder), str(target)]
+        await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
+        assert (target / "noise.txt").read_text() == content
+
+    async def evict() -> None:
+        while not all_cloned.is_set():
+            await asyncio.to_thread(cache.evict, data_dir, 0)
+
+    all_cloned = asyncio.Event()
+    evicting = asyncio.create_task(evict())
+    for number in range(5):
+        await asyncio.gather(*(asyncio.create_task(clone(2 * number + each)) for each in range(2)))
+    all_cloned.set()
+    await evicting
