@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 
 from patience import SOON_SECONDS
 
-READINESS_SECONDS = 0.05
+# As slow as balancers are: a node that does not drain refuses connections meanwhile.
+READINESS_SECONDS = 0.5
+_LISTENER_SECONDS = 0.05
 
 _CHUNK = 1 << 16
 _MAX_HEAD = 1 << 19
@@ -369,7 +371,7 @@ async def _splice(one: Connection, other: Connection) -> None:
 async def _abort_when_gone(client: asyncio.StreamReader, upstream: asyncio.StreamWriter) -> None:
     """Leave a node's stream when its listener has left."""
     while not client.at_eof():
-        await asyncio.sleep(READINESS_SECONDS)
+        await asyncio.sleep(_LISTENER_SECONDS)
     upstream.transport.abort()
 
 
