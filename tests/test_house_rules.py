@@ -150,6 +150,7 @@ def test_a_folder_of_a_feature_holds_four_modules() -> None:
 GERUNDS = {
     "batching", "encoding", "forwarding", "gating", "matching", "outgoing", "paging", "pruning",
     "rendering", "routing", "scheduling", "sealing", "serving", "signing", "streaming", "testing",
+    "tracing",
 }  # fmt: skip
 
 
