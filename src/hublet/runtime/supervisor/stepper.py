@@ -82,6 +82,8 @@ class JobStepper:
         if held.attempt is None:
             return await self._apply(held, _release_unplaced)
         if held.attempt.elsewhere is not None:
+            if held.attempt.is_lost:
+                await self._logs.finish(job_id, held.attempt.number, is_gone=True)
             return await self._apply(held, self._judge_lost)
         if held.job.cancel_requested_at is not None:
             return await self._cancel(held, held.attempt)
