@@ -255,29 +255,37 @@ async def test_a_program_runs_inside_with_the_environment_of_the_job(
     assert (output, code) == (b"typed\nhello C.UTF-8\n", 5)
 
 
-async def test_a_terminal_has_its_size_and_a_signal_ends_what_it_started(
-    runner: KubernetesRunner, data_dir: Path
-) -> None:
+async def test_a_terminal_has_its_size(runner: KubernetesRunner, data_dir: Path) -> None:
     run = await launch(runner, data_dir, *shell("echo ready; sleep 60"))
     await run.prints("ready")
 
-    attachment = await entered(
-        runner,
-        run.handle,
-        argv=("sh", "-c", "ttysize 2>/dev/null || stty size; sleep 50"),
-        terminal=Terminal(size=(81, 25, 0, 0)),
-    )
-    reading = asyncio.create_task(read_all(runner, attachment.stdout))
-    async with asyncio.timeout(SOON_SECONDS):
-        while not reading.done():
-            # A signal may come before there is anything to hear it.
-            attachment.send(signal.SIGTERM)
-            await asyncio.wait([reading], timeout=0.5)
+    # The size comes after the start, as it does to a shell.
+    script = "until stty size 2>/dev/null; do sleep 0.1; done; exit 3"
+    terminal = Terminal(size=(81, 25, 0, 0))
+    attachment = await entered(runner, run.handle, argv=("sh", "-c", script), terminal=terminal)
+    output = await read_all(runner, attachment.stdout)
     code = await attachment.ended()
     attachment.close()
     await attachment.wait_closed()
 
-    assert (code, sorted(reading.result().split())) == (143, [b"25", b"81"])
+    assert (code, output.split()) == (3, [b"25", b"81"])
+
+
+async def test_a_signal_ends_what_a_guest_started(runner: KubernetesRunner, data_dir: Path) -> None:
+    run = await launch(runner, data_dir, *shell("echo ready; sleep 60"))
+    await run.prints("ready")
+
+    attachment = await entered(runner, run.handle, argv=("sleep", "50"))
+    ending = asyncio.create_task(attachment.ended())
+    async with asyncio.timeout(SOON_SECONDS):
+        while not ending.done():
+            # A signal may come before there is anything to hear it.
+            attachment.send(signal.SIGTERM)
+            await asyncio.wait([ending], timeout=0.5)
+    attachment.close()
+    await attachment.wait_closed()
+
+    assert ending.result() == 143
 
 
 async def dialed(point: RemoteAttachPoint, port: int) -> socket.socket:
