@@ -180,10 +180,12 @@ class RunnerAvailability:
         """Refuse a job that nothing here would run; without an image it runs a space.
 
         No transaction may be open: the runner is probed. One that the settings name may work
-        on another machine, where the workers are, so only its absence counts.
+        on another machine, where the workers are, so only its absence counts. A process that
+        only serves the API has its workers elsewhere in any case.
         """
         choice = await self._chosen()
-        runner, is_auto = choice.runner, self._settings.jobs.runner == "auto"
+        runner, is_api = choice.runner, self._settings.server.role == "api"
+        is_auto = self._settings.jobs.runner == "auto" and not is_api
         if runner is None or (is_auto and not choice.capabilities.usable):
             raise NoRunner(choice.capabilities.sentence)
         if is_in_group and choice.capabilities.usable and not choice.capabilities.network_groups:
