@@ -349,7 +349,7 @@ async def test_a_new_repository_may_be_opened_by_many_at_once(nodes: list[Node])
     for number in range(5):
         repo_id = await nodes[0].create(f"repo-{number}")
         folder = cache.path_of(nodes[1].database, repo_id)
-        prepare_folder = cache._prepare
+        prepare_folder = cache._prepare  # noqa: SLF001 - the step that two of them share
         threads = (asyncio.to_thread(prepare_folder, folder) for _ in range(8))
         await asyncio.gather(*threads)
 
