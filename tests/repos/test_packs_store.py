@@ -343,3 +343,14 @@ async def test_clones_go_on_while_the_cache_is_evicted(nodes: list[Node], tmp_pa
         await asyncio.gather(*(asyncio.create_task(clone(2 * number + each)) for each in range(2)))
     all_cloned.set()
     await evicting
+
+
+async def test_a_new_repository_may_be_opened_by_many_at_once(nodes: list[Node]) -> None:
+    for number in range(5):
+        repo_id = await nodes[0].create(f"repo-{number}")
+        folder = cache.path_of(nodes[1].database, repo_id)
+        prepare_folder = cache._prepare  # noqa: SLF001 - the step that two of them share
+        threads = (asyncio.to_thread(prepare_folder, folder) for _ in range(8))
+        await asyncio.gather(*threads)
+
+        await nodes[1].check(repo_id)

@@ -43,7 +43,6 @@ _USED = "used"
 _KEPT = "kept"
 # How the name of a pack in a workspace begins after its upload.
 UPLOADED = "uploaded-"
-# After this share of the room was fetched, the folders are measured.
 _SHARE_BEFORE_EVICTION = 100
 
 
@@ -51,9 +50,7 @@ def pack_key(repo_id: str, name: str, suffix: str) -> ObjectKey:
     return ObjectKey("packs", f"{repo_id}/{name}{suffix}")
 
 
-# What each task holds, by folder.
 _held: WeakKeyDictionary[asyncio.Task[object], dict[Path, FolderLock]] = WeakKeyDictionary()
-# Tasks of this process fetch packs of one repository one after the other.
 _fetch_locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
 
@@ -118,7 +115,7 @@ def _write_state(folder: Path, state: _FolderState) -> None:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what is on no list; nobody else uses the folder."""
+    """Remove what is on no list; others must not use the folder."""
     if (folder / _KEPT).exists():
         return
     state = _read_state(folder)
@@ -142,9 +139,8 @@ async def open_folder(database: Database, repo_id: str) -> Path:
     It stays as it is, or grows, until the current task ends. Refs that were read before can be found
     in it; call it after them, and with no transaction open.
     """
-    settings = database.hub.settings
     folder = path_of(database, repo_id)
-    if not has_shared_store(settings):
+    if not has_shared_store(database.hub.settings):
         return folder
     await hold(folder)
     async with database.read() as conn:
@@ -183,7 +179,6 @@ async def _fetch(database: Database, repo_id: str, folder: Path) -> None:
         try:
             await asyncio.to_thread(_bring, objects, folder, listed, data)
         except FileNotFoundError:
-            # Other packs took their place a moment ago, or more than that.
             continue
         await asyncio.to_thread(_record, folder, version, listed)
         _consider_eviction(database, sum(pack.size for pack in missing))
@@ -298,10 +293,15 @@ def _adopt(folder: Path, workspace: Path, names: Collection[str]) -> int:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder of a repository that is in the cache, unless it is there."""
+    """Make the folder of a repository, unless it is there; of several at once, the first counts."""
+    if not (folder / "HEAD").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="evicted-", dir=folder.parent) as aside:
+            bare_repos.create_empty(new := Path(aside, folder.name))
+            (new / "objects" / "pack").mkdir(exist_ok=True)
+            with suppress(OSError):
+                new.rename(folder)
     if not (folder / _STATE).exists():
-        bare_repos.create_empty(folder)
-        (folder / "objects" / "pack").mkdir(exist_ok=True)
         _write_state(folder, _FolderState())
 
 

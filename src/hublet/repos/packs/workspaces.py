@@ -15,8 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import pygit2
+
 from hublet.core.database import Database
+from hublet.core.errors import HubError
 from hublet.core.ids import new_object_id
+from hublet.core.logs import get_logger
 from hublet.repos.git import bare_repos
 from hublet.repos.git.objects import ObjectKind
 from hublet.repos.git.packs import WORKSPACE_SUFFIX, PackWriter
@@ -24,6 +28,8 @@ from hublet.repos.packs import cache, store
 from hublet.repos.packs.cache import UPLOADED, pack_key
 from hublet.repos.records import NewPack, NewPacks
 from hublet.storage.object_store import ObjectKey, ObjectStore, has_shared_store, open_store
+
+log = get_logger("packs")
 
 # A smaller pack lies in its row, which saves two requests to the store.
 SMALLEST_STORED = 64 << 10
@@ -64,6 +70,9 @@ class Workspace:
         try:
             if self.packs.packs:
                 await self._keep()
+        except (OSError, HubError, pygit2.GitError) as error:
+            # The change is made; this node fetches its packs like any other.
+            log.warning("packs were not kept in the cache", repo=self._repo_id, error=str(error))
         finally:
             await asyncio.to_thread(bare_repos.remove, self.folder)
 
