@@ -25,6 +25,7 @@ from benchmarks.subjects import (
     proxy,
     receiver,
     revoke,
+    scale,
     scim,
     search,
     start,
@@ -82,4 +83,5 @@ SUBJECTS: dict[str, Measure] = {
     "proxy": proxy.measure,
     "receiver": receiver.measure,
     "attacks": attacks.measure,
+    "scale": scale.measure,
 }
