@@ -65,6 +65,7 @@ _FULL = (
     "login/test_session_commands.py",
     "receiver/test_scripts.py",
     "runtime/docker/",
+    "runtime/kubernetes/test_cluster.py",
     "test_benchmark",
     "test_worker_faults.py",
     "testing/test_faults_and_time.py",
@@ -264,11 +265,12 @@ def migrated_postgresql(postgresql: str, tmp_path_factory: pytest.TempPathFactor
 # a table that a test made for itself goes.
 _LEAVE_IT_EMPTY = """
 SET session_replication_role = replica;
-DO $$ DECLARE name text; BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+DO $$ DECLARE name text; is_part boolean; BEGIN
+    FOR name, is_part IN SELECT relname, relispartition FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') LOOP
         IF obj_description(('public.' || quote_ident(name))::regclass) IS NULL THEN
             EXECUTE 'DROP TABLE ' || quote_ident(name) || ' CASCADE';
-        ELSIF name <> 'migrations' THEN
+        ELSIF name <> 'migrations' AND NOT is_part THEN
             EXECUTE 'DELETE FROM ' || quote_ident(name);
         END IF;
     END LOOP;

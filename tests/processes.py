@@ -181,6 +181,16 @@ def serving(
     variables: Mapping[str, str] | None = None,
     program: Sequence[str] = HUBLET,
 ) -> Iterator[Server]:
+    """Serve a hub: one process, or as many nodes behind a balancer as HUBLET_TEST_NODES says."""
+    # Imported here, because it uses this module.
+    from cluster import cluster, wanted_nodes, wanted_store  # noqa: PLC0415
+
+    if (nodes := wanted_nodes(place)) > 1:
+        with cluster(
+            place, *flags, nodes=nodes, store=wanted_store(), variables=variables, program=program
+        ) as running:
+            yield running.server
+        return
     arguments = ("serve", "--port", "0", "--json", *flags)
     with started(place, *arguments, variables=variables, program=program) as process:
         told = process.told()

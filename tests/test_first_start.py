@@ -1,11 +1,15 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from hublet import first_start
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store
 from hublet.core.database import Database
+from hublet.core.machine import FOLDER_ID_FILE
 from hublet.core.sealing import WrongKeys
-from hublet.core.startup import keys_fit
+from hublet.core.startup import CannotStart, keys_fit
 from hublet.tokens import service as tokens
 from people import a_user, an_organization
 
@@ -99,3 +103,45 @@ async def test_keys_that_were_rotated_out_are_refused(database: Database) -> Non
     async with database.read() as conn:
         assert not await keys_fit(conn)
         assert not await accounts.has_administrator(conn)
+
+
+def with_folder(database: Database, folder: Path, *, storage_url: str | None = None) -> Database:
+    settings = database.hub.settings
+    settings = replace(
+        settings,
+        database=replace(settings.database, data_dir=folder),
+        storage=replace(settings.storage, url=storage_url),
+    )
+    database.hub = replace(database.hub, settings=settings)
+    return database
+
+
+async def test_another_data_folder_is_refused_where_nodes_must_share_one(
+    database: Database, tmp_path: Path
+) -> None:
+    await first_start.check_folder(with_folder(database, tmp_path / "first"))
+    await first_start.check_folder(with_folder(database, tmp_path / "second", storage_url="s3://b"))
+    with_folder(database, tmp_path / "second")
+    if database.kind == "sqlite":
+        await first_start.check_folder(database)
+        return
+
+    with pytest.raises(CannotStart) as refused:
+        await first_start.check_folder(database)
+
+    first = (tmp_path / "first" / FOLDER_ID_FILE).read_text()
+    assert str(refused.value) == (
+        f"The data folder {tmp_path}/second is not the one that this database belongs to, so it lacks "
+        "repositories and files: give all nodes the same folder, or set storage.url; if this is a "
+        f"copy of that folder, write {first.strip()} into its file machine.id."
+    )
+    (tmp_path / "second" / FOLDER_ID_FILE).write_text(first)
+    await first_start.check_folder(database)
+
+
+async def test_a_folder_that_was_moved_is_the_same(database: Database, tmp_path: Path) -> None:
+    await first_start.check_folder(with_folder(database, tmp_path / "before"))
+    if database.kind != "sqlite":
+        (tmp_path / "before").rename(tmp_path / "after")
+
+    await first_start.check_folder(with_folder(database, tmp_path / "after"))

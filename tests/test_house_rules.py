@@ -131,8 +131,9 @@ def test_no_module_outgrows_a_reader() -> None:
 
 def test_files_are_few_and_full() -> None:
     # Fewer, fuller files: a story that one person reads in one go should need few of them. With the
-    # pages of the second part the bounds moved from 815 and 130; see decision 0053.
-    assert len(FILES) <= 885
+    # pages of the second part the bounds moved from 815 and 130, with several machines from 885; see
+    # decision 0053.
+    assert len(FILES) <= 930
     assert 90 <= median(lines_of(path) for path in MODULES) <= 140
 
 
@@ -150,6 +151,7 @@ def test_a_folder_of_a_feature_holds_four_modules() -> None:
 GERUNDS = {
     "batching", "encoding", "forwarding", "gating", "matching", "outgoing", "paging", "pruning",
     "rendering", "routing", "scheduling", "sealing", "serving", "signing", "streaming", "testing",
+    "tracing",
 }  # fmt: skip
 
 

@@ -1,10 +1,13 @@
-"""The sockets that a hub listens on."""
+"""The sockets that a hub listens on, and how many processes may serve them."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
+from hublet.core.config import load
 from hublet.core.startup import CannotStart
+from hublet.process_group import check_processes
 from hublet.serving import listen, port_of
 
 
@@ -42,3 +45,31 @@ def test_an_address_that_is_taken_is_refused_with_a_sentence() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CannotStart, match=rf"127\.0\.0\.1:{port} cannot be used"):
             listen("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        pytest.param({}, "2 processes need PostgreSQL", id="not on SQLite"),
+        pytest.param({"server.role": "worker"}, "A worker is one process", id="not of a worker"),
+        pytest.param(
+            {"database.url": "postgresql://db/hub", "server.test_mode": True},
+            "Test mode has one process",
+            id="not in test mode",
+        ),
+    ],
+)
+def test_several_processes_are_refused_with_a_sentence(
+    given: dict[str, object], sentence: str, tmp_path: Path
+) -> None:
+    base = {"database.data_dir": tmp_path, "server.processes": 2}
+
+    with pytest.raises(CannotStart, match=sentence):
+        check_processes(load({**base, **given}, environ={}))
+
+
+def test_several_processes_serve_a_hub_on_postgresql(tmp_path: Path) -> None:
+    given = {"database.data_dir": tmp_path, "database.url": "postgresql://db/hub"}
+
+    check_processes(load({**given, "server.processes": "auto"}, environ={}))
+    check_processes(load({**given, "server.processes": 2, "server.role": "api"}, environ={}))

@@ -1,5 +1,6 @@
 """Application factory: builds the hub's web application from its features."""
 
+from dataclasses import replace
 from functools import partial
 
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from hublet.core.metrics import Metrics
 from hublet.doctor import HubExamination
 from hublet.gateway import routes as gateway
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
+from hublet.gateway.tunnels import TunnelMiddleware, Tunnels
 from hublet.jobs import routes as jobs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge
@@ -87,34 +89,78 @@ def create_application(database: Database) -> FastAPI:
             add_routes(app, router)
     app.state.database = database
     app.state.settings = settings
-    app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
     app.state.cas = Cas(database)
     app.state.inbox_watcher = InboxWatcher(database)
     app.state.live_streams = LiveStreams(database)
     app.state.job_logs = LogWatcher(database)
     app.state.job_feeds = JobFeeds(database, app.state.job_logs)
-    app.state.limiter = Limiter(quiet=settings.server.test_mode)
+    app.state.limiter = Limiter(quiet=settings.server.test_mode, process=database.hub.process)
     app.state.grant_context = GrantContext(database, app.state.limiter)
-    app.state.jobs = RunnerAvailability(settings)
-    app.state.metrics = Metrics()
+    _add_ways_into_jobs(app)
     app.state.examination = HubExamination(database)
     app.state.started_at = now()
+    return app
+
+
+def _add_ways_into_jobs(app: FastAPI) -> None:
+    database: Database = app.state.database
+    app.state.callers = CallerCache(database)
+    app.state.jobs = RunnerAvailability(database.hub.settings)
+    app.state.metrics = _metrics()
+    app.state.tunnels = Tunnels(database)
     app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,
         availability=app.state.jobs,
+        remote=app.state.tunnels,
         metrics=app.state.metrics,
     )
-    app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
-    app.state.metrics.counts.append(StorageGauges(app.state.metrics.registry).count)
+
+
+def create_worker_application(database: Database) -> FastAPI:
+    """Build the application of a process that only works: its health, its metrics, ways into its jobs."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    install_error_handlers(app)
+    add_routes(app, operations.operations_router)
+    app.state.database, app.state.settings = database, database.hub.settings
+    _add_ways_into_jobs(app)
     return app
+
+
+def with_worker_edge(app: FastAPI) -> ASGIApp:
+    edge = Edge(
+        app,
+        hub=app.state.database.hub,
+        fast_routes={},
+        known_caller=lambda _: None,
+        access_log=None,
+        metrics=app.state.metrics,
+    )
+    return _with_tunnels(app, edge)
+
+
+def _with_tunnels(app: FastAPI, inner: ASGIApp) -> ASGIApp:
+    """Let other nodes in who reach a job of this machine."""
+    return TunnelMiddleware(
+        inner,
+        app.state.database,
+        ports=app.state.ports,
+        find_attach_point=app.state.jobs.attach_point,
+    )
+
+
+def _metrics() -> Metrics:
+    metrics = Metrics()
+    metrics.counts.append(JobGauge(metrics.registry).count)
+    metrics.counts.append(StorageGauges(metrics.registry).count)
+    return metrics
 
 
 def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     edge = Edge(
         app,
-        settings=app.state.settings,
+        hub=replace(app.state.database.hub, settings=app.state.settings),
         fast_routes=fast_handlers(app.routes),
         known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,
@@ -122,6 +168,5 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     )
     faults: Faults | None = getattr(app.state, "faults", None)
     app.state.ports.access_log = access_log
-    return PortsMiddleware(
-        edge if faults is None else FaultMiddleware(edge, faults), app.state.ports
-    )
+    faulty = edge if faults is None else FaultMiddleware(edge, faults)
+    return _with_tunnels(app, PortsMiddleware(faulty, app.state.ports))

@@ -1,5 +1,6 @@
 """First start of a hub: migrates the database, checks its keys, creates the first administrator."""
 
+import asyncio
 from collections.abc import Iterator
 from itertools import count
 
@@ -8,25 +9,32 @@ from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.core import metadata
-from hublet.core.database import Connection, Database
+from hublet.core.database import Connection, Database, Reader, partitions
 from hublet.core.database.migrations import migrate
 from hublet.core.dataclasses import dataclass
+from hublet.core.machine import FOLDER_ID_FILE, load_folder_id
 from hublet.core.sealing import WrongKeys
-from hublet.core.startup import KEY_RING_NAME, keys_fit
+from hublet.core.startup import KEY_RING_NAME, CannotStart, keys_fit
+from hublet.jobs import reactions as job_logs
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
+from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
 from hublet.storage import chunker
+from hublet.storage.object_store import has_shared_store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
+from hublet.webhooks.activity import partitions_store
 from hublet.webhooks.activity import service as deliveries
 
 ADMINISTRATOR = "admin"
+# The metadata that says which data folder a database belongs to.
+DATA_FOLDER_NAME = "data_folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +46,27 @@ class FirstAdministrator:
     token: str
 
 
+async def _check_store(conn: Reader) -> None:
+    if not has_shared_store(conn.hub.settings) and await packs_store.has_lists(conn):
+        raise CannotStart(
+            "Content of this hub lies in a shared store, and storage.url is not set: set it as it was, "
+            "or move the content to the data folder first."
+        )
+
+
 async def prepare(database: Database) -> FirstAdministrator | None:
     """Make the database ready; return the administrator when this start had to create one."""
     await migrate(database)
+    await partitions.add_days(database, partitions_store.TABLES)
     async with database.transaction() as conn:
         await claim(conn)
+        await _check_store(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await scrubber.schedule(conn)
         await chunker.schedule_cutting(conn)
         await job_volumes.add_prune_task(conn)
+        await job_logs.schedule_sweep(conn)
         await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
@@ -74,6 +93,27 @@ async def check_keys(conn: Connection) -> None:
     current = conn.hub.keys.fingerprint()
     if await metadata.find(conn, KEY_RING_NAME) != current:
         await metadata.set_value(conn, KEY_RING_NAME, current)
+
+
+async def check_folder(database: Database) -> None:
+    """Refuse a data folder that is not the one which the other nodes have. Raises CannotStart.
+
+    Where content lies in a shared store, each node may have a folder of its own. On SQLite the
+    database is in the folder.
+    """
+    settings = database.hub.settings
+    if database.kind == "sqlite" or has_shared_store(settings):
+        return
+    folder = settings.database.data_dir
+    folder_id = await asyncio.to_thread(load_folder_id, folder)
+    async with database.transaction() as conn:
+        known = await metadata.find_or_add(conn, DATA_FOLDER_NAME, folder_id)
+    if known != folder_id:
+        raise CannotStart(
+            f"The data folder {folder} is not the one that this database belongs to, so it lacks "
+            "repositories and files: give all nodes the same folder, or set storage.url; if this is "
+            f"a copy of that folder, write {known} into its file {FOLDER_ID_FILE}."
+        )
 
 
 async def _create_administrator(conn: Connection) -> FirstAdministrator:

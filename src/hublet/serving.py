@@ -4,31 +4,45 @@ import asyncio
 import gc
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import field, replace
 from functools import partial
+from types import FrameType
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from hublet.app import create_application, with_edge
+from hublet.app import (
+    create_application,
+    create_worker_application,
+    with_edge,
+    with_worker_edge,
+)
 from hublet.core.config import ServerSettings, Settings
 from hublet.core.database import Database
+from hublet.core.dataclasses import dataclass
+from hublet.core.heartbeat import Heartbeat
 from hublet.core.http.connection_guard import ConnectionGuard
 from hublet.core.http.server_protocol import ServerProtocol
+from hublet.core.hub import ProcessState
+from hublet.core.ids import new_object_id
 from hublet.core.logs import AccessLog
+from hublet.core.metric_group import MetricGroup, answering
 from hublet.core.metric_samples import MetricSampler
 from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
-from hublet.first_start import FirstAdministrator, prepare
-from hublet.gateway.ssh.listener import listen as listen_for_ssh
+from hublet.core.tracing import trace_requests, tracing
+from hublet.first_start import FirstAdministrator, check_folder, prepare
 from hublet.gateway.ssh.listener import run_gateway
+from hublet.storage.object_store import probe_store
 from hublet.storage.workers import processes
 from hublet.worker import Worker
 
 LOCAL_IPV6 = "::1"
+_ANY_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - names of all addresses
 _FLUSH_SECONDS = 0.2
 _WAITING_CONNECTIONS = 2048
 _ACCEPTED_AT_ONCE = 64
@@ -72,9 +86,29 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """What one process is among those that a command has started: its name, and what it runs."""
+
+    name: str
+    role: str
+    # Where it answers the others about its metrics, and where they answer, by name.
+    metrics_listener: socket.socket | None = None
+    metrics_paths: Mapping[str, str] = field(default_factory=dict)
+
+
+def alone(role: str) -> GroupMember:
+    """Return what a process is that was started by itself."""
+    return GroupMember(name={"all": "hub"}.get(role, role), role=role)
+
+
 @asynccontextmanager
 async def running(
-    database: Database, worker: Worker, *, ssh: socket.socket | None = None
+    database: Database,
+    worker: Worker | None,
+    *,
+    ssh: socket.socket | None = None,
+    member: GroupMember | None = None,
 ) -> AsyncIterator[ASGIApp]:
     """Yield the application with everything that runs beside it; stop that at the end."""
     app = create_application(database)
@@ -82,26 +116,57 @@ async def running(
     access_log = AccessLog(logs) if logs.access else None
     app.state.callers.start()
     flushing = asyncio.create_task(_keep_flushing(access_log), name="access-log")
-    app.state.metrics.registry.register(worker.deliveries.metrics)
-    site = SiteWatcher(database)
-    await site.start()
-    sampler = MetricSampler(database, app.state.metrics, name=worker.name)
-    sampler.start()
-    worker.start()
     try:
-        async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
-            yield with_edge(app, access_log=access_log)
+        async with (
+            working(database, worker, app.state.metrics, member=member),
+            run_gateway(
+                database,
+                ssh,
+                find_attach_point=app.state.jobs.attach_point,
+                remote=app.state.tunnels,
+            ),
+        ):
+            yield trace_requests(with_edge(app, access_log=access_log))
     finally:
-        await sampler.stop()
-        await worker.stop()
-        await site.stop()
-        await processes.stop()
         await app.state.ports.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing
+
+
+@asynccontextmanager
+async def working(
+    database: Database,
+    worker: Worker | None,
+    metrics: Metrics,
+    *,
+    member: GroupMember | None = None,
+) -> AsyncIterator[None]:
+    """Run what every process of a hub has, and the worker if it has one, during the body."""
+    async with AsyncExitStack() as stack:
+        site = SiteWatcher(database)
+        stack.push_async_callback(processes.stop)
+        await site.start()
+        stack.push_async_callback(site.stop)
+        if worker is not None:
+            metrics.registry.register(worker.deliveries.metrics)
+            worker.start()
+            stack.push_async_callback(worker.stop)
+        name = new_object_id() if worker is None else worker.name
+        sampler = MetricSampler(database, metrics, name=name)
+        sampler.start()
+        stack.push_async_callback(sampler.stop)
+        if member is not None:
+            heartbeat = Heartbeat(database, role=member.role, name=member.name)
+            await heartbeat.start()
+            stack.push_async_callback(heartbeat.stop)
+            database.hub.process.when_draining = heartbeat.announce
+        if member is not None and member.metrics_listener is not None:
+            metrics.group = MetricGroup(member.name, member.metrics_paths)
+            await stack.enter_async_context(answering(member.metrics_listener, metrics.registry))
+        yield
 
 
 async def _keep_flushing(access_log: AccessLog | None) -> None:
@@ -121,9 +186,9 @@ def _spare_collections() -> None:
     gc.enable()
 
 
-def server_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
+def server_config(app: ASGIApp, settings: ServerSettings, guard: ConnectionGuard) -> uvicorn.Config:
     """Return how the hub is served."""
-    protocol: Any = partial(ServerProtocol, guard=ConnectionGuard(settings))
+    protocol: Any = partial(ServerProtocol, guard=guard)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -132,7 +197,7 @@ def server_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
         lifespan="off",
         # How many connections asyncio accepts before anything else runs: a flood must not get all
         # open files before the guard sees one of them.
-        backlog=_ACCEPTED_AT_ONCE,
+        backlog=_ACCEPTED_AT_ONCE if settings.processes == 1 else 1,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -145,13 +210,21 @@ def server_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn as a hub needs it: it leaves signals to us, and tells when it answers."""
+    """Uvicorn as a hub needs it: it leaves signals to us, drains, and tells when it answers."""
 
     def __init__(
-        self, app: ASGIApp, settings: ServerSettings, *, when_ready: Callable[[], None]
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        *,
+        when_ready: Callable[[], None],
+        process: ProcessState | None = None,
     ) -> None:
-        super().__init__(server_config(app, settings))
+        self._guard = ConnectionGuard(settings)
+        super().__init__(server_config(app, settings, self._guard))
         self._when_ready = when_ready
+        self._process = process or ProcessState()
+        self._drain_seconds = settings.drain_seconds
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -160,6 +233,22 @@ class Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Say that this process is not ready any more, serve on for a while, then stop.
+
+        A second signal ends the wait.
+        """
+        is_first = not self._process.is_draining
+        self._guard.is_draining = True
+        self._process.drain()
+        if is_first and self._drain_seconds:
+            asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
+        else:
+            super().handle_exit(sig, frame)
+
+    def _end_drain(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -174,36 +263,74 @@ async def serve(
     listeners: Sequence[socket.socket],
     *,
     when_ready: Callable[[FirstAdministrator | None], None],
+    ssh: socket.socket | None = None,
+    member: GroupMember | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; finish or hand back what is in flight."""
-    ssh, settings = listen_for_ssh(settings)
-    async with open_hub(settings) as database:
+    member = member or alone(settings.server.role)
+    settings = _with_node_url(settings)
+    await asyncio.to_thread(probe_store, settings)
+    async with tracing(settings), open_hub(settings) as database:
         first = await prepare(database)
-        async with running(database, Worker(database), ssh=ssh) as app:
-            server = Server(app, settings.server, when_ready=lambda: when_ready(first))
+        await check_folder(database)
+        worker = Worker(database) if member.role == "all" else None
+        async with running(database, worker, ssh=ssh, member=member) as app:
+            server = Server(
+                app,
+                settings.server,
+                when_ready=lambda: when_ready(first),
+                process=database.hub.process,
+            )
             await server.serve(sockets=list(listeners))
 
 
-async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -> None:
-    """Run only a worker, until SIGINT or SIGTERM."""
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_hub(settings) as database:
+def _with_node_url(settings: Settings) -> Settings:
+    """Return settings that say where the other machines reach this one: where it listens."""
+    server = settings.server
+    if server.node_url is not None:
+        return settings
+    host = server.host
+    if host in _ANY_HOST:
+        host = server.node_name or socket.gethostname()
+    url = f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+    return replace(settings, server=replace(server, node_url=url))
+
+
+async def run_worker(
+    settings: Settings,
+    *,
+    when_ready: Callable[[str], None],
+    listeners: Sequence[socket.socket] = (),
+    member: GroupMember | None = None,
+) -> None:
+    """Run only a worker, until SIGINT or SIGTERM; `listeners` tell its health and metrics."""
+    if listeners or member is not None:
+        # Its own port, or that of the processes beside it, lets others reach its jobs.
+        settings = _with_node_url(settings)
+    await asyncio.to_thread(probe_store, settings)
+    async with tracing(settings), open_hub(settings) as database:
         await prepare(database)
-        worker = Worker(database)
-        metrics = Metrics()
-        metrics.registry.register(worker.deliveries.metrics)
-        sampler, site = MetricSampler(database, metrics, name=worker.name), SiteWatcher(database)
-        await site.start()
-        sampler.start()
-        worker.start()
-        _spare_collections()
-        when_ready(worker.name)
-        try:
+        await check_folder(database)
+        worker, app = Worker(database), create_worker_application(database)
+        member = member or alone("worker")
+        async with working(database, worker, app.state.metrics, member=member):
+            if listeners:
+                server = Server(
+                    with_worker_edge(app),
+                    settings.server,
+                    when_ready=lambda: when_ready(worker.name),
+                    process=database.hub.process,
+                )
+                app.state.callers.start()
+                try:
+                    await server.serve(sockets=list(listeners))
+                finally:
+                    await app.state.ports.stop()
+                    await app.state.callers.stop()
+                return
+            stop = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            _spare_collections()
+            when_ready(worker.name)
             await stop.wait()
-        finally:
-            await sampler.stop()
-            await worker.stop()
-            await site.stop()
-            await processes.stop()

@@ -9,15 +9,28 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.core.leases import WorkerPresence
 from hublet.core.logs import get_logger
+from hublet.core.machine import claim_upkeep
 from hublet.core.queue.lanes import QuickLane, SlowLane, log_failure
 from hublet.core.queue.leases import TaskLeases
 from hublet.core.retries import retry
+from hublet.repos import pruning as repositories
 from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
+from hublet.runtime.volumes import checkouts
+from hublet.storage.object_store import has_shared_store
 from hublet.webhooks.delivery import leases
 from hublet.webhooks.delivery.engine import DeliveryEngine
 
 log = get_logger("worker")
+
+# What each machine does for its own folder: what lies in the shared store is pruned once, by a task.
+_LOCAL_SWEEPS = (
+    repositories.remove_orphans,
+    repositories.remove_interrupted,
+    checkouts.remove_unused,
+)
+_SWEEP_SECONDS = 86_400.0
+_LOOK_SECONDS = 600.0
 
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _OTHERS_WERE_FASTER_SECONDS = 0.02
@@ -63,6 +76,8 @@ class Worker:
                 self._jobs.extend_leases,
             )
         ]
+        if has_shared_store(self._database.hub.settings):
+            self._heart.append(asyncio.create_task(self._keep_folder(), name="local-sweeps"))
         log.info("worker started", worker=self.name)
 
     async def stop(self) -> None:
@@ -149,6 +164,20 @@ class Worker:
 
         await retry(loop, log_failure=log_failure, seconds=seconds)
 
+    async def _keep_folder(self) -> None:
+        """Sweep the data folder of this machine once a day, in one of its processes.
+
+        A task runs on one machine only, and where each has a folder of its own the others would
+        keep what was deleted.
+        """
+
+        async def loop() -> None:
+            while True:
+                await sweep_folder(self._database)
+                await asyncio.sleep(_LOOK_SECONDS)
+
+        await retry(loop, log_failure=log_failure, seconds=_LOOK_SECONDS)
+
     async def _extend_task_leases(self) -> None:
         self._slow.drop(await self._leases.keeper.extend_when_due())
 
@@ -166,6 +195,16 @@ class Worker:
                 deliveries=deliveries,
                 jobs=jobs,
             )
+
+
+async def sweep_folder(database: Database) -> bool:
+    """Remove from the data folder what nothing needs, if that was not done within a day."""
+    folder = database.hub.settings.database.data_dir
+    if not await asyncio.to_thread(claim_upkeep, folder, every_seconds=_SWEEP_SECONDS):
+        return False
+    for sweep in _LOCAL_SWEEPS:
+        await sweep(database)
+    return True
 
 
 async def _wait_for_end(loop: asyncio.Task[None]) -> None:

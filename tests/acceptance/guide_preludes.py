@@ -116,5 +116,8 @@ PRELUDES: dict[str, str] = {
     "storage": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,
     "operating": A_HUB + ADA,
+    "backup": A_HUB + ADA,
+    "deploying": "",
+    "upgrading": A_HUB + ADA,
     "testing": "",
 }

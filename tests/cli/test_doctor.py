@@ -15,6 +15,7 @@ from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 from hublet.core.database.migrations import known_migrations
+from hublet.core.leases import lease_clock
 from hublet.core.outbox import publish
 from hublet.events import RepoDeleted, RepoSnapshot
 from processes import Place
@@ -50,7 +51,8 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
         ["settings", "base URL", "outgoing", "data folder", "git", "mail", "jobs", "images",
-         "keys", "clock", "database", "schema", "events", "tasks", "webhooks", "storage"],
+         "keys", "clock", "database", "schema", "processes", "events", "tasks", "machines", "webhooks",
+         "storage"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {
@@ -66,7 +68,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 16
+    assert len(lines) == 17
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -86,7 +88,24 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 16
+    assert len(hublet("doctor").out.splitlines()) == 17
+
+
+def test_a_machine_that_was_not_seen_is_named(
+    hublet: Hublet, settings: Settings, used: None
+) -> None:
+    async def forget_a_machine(conn: Connection) -> None:
+        seen = lease_clock() - 7_300_000_000
+        await conn.execute(
+            "INSERT INTO machines VALUES ('m', 'f', 'attic', '', '{}', $1, $2)", seen, seen + 1
+        )
+
+    in_hub(settings, forget_a_machine)
+
+    examined = hublet("doctor", "--json")
+
+    assert examined.code == 0
+    assert found(examined, "machines")["found"] == "Not seen lately: attic (2 hours ago)."
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:

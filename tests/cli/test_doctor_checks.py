@@ -1,6 +1,7 @@
 """What the doctor says of the way that mails go."""
 
 import asyncio
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
@@ -16,6 +17,7 @@ from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.storage import s3_store
 from mail_servers import mail_server
 
 
@@ -384,3 +386,31 @@ def test_a_git_that_does_not_run_is_a_problem(
     finding = checks.check_git()
 
     assert (finding.check, finding.status) == ("git", "problem")
+
+
+def test_a_bucket_that_does_not_answer_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(s3_store, "_PROBE_SECONDS", 1)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    url = "s3://bucket/prefix?endpoint=http://127.0.0.1:9"
+    settings = load({"storage.url": url, "database.data_dir": tmp_path}, {})
+
+    [finding] = checks.check_store(settings)
+    assert finding == problem(
+        "object storage",
+        "The object storage at 127.0.0.1:9 does not answer as it should (no answer): see that it "
+        "runs, and that storage.url is right.",
+        "Until then nothing can be uploaded or downloaded.",
+    )
+
+
+def test_without_the_extra_a_bucket_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "hublet.storage.s3_store", None)
+    settings = load({"storage.url": "s3://bucket", "database.data_dir": tmp_path}, {})
+
+    [finding] = checks.check_store(settings)
+    assert "pip install 'hublet[s3]'" in finding.found

@@ -38,7 +38,8 @@ def test_these_are_all_commands() -> None:
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
         "task list", "task retry",
-        "storage usage", "storage prune", "storage verify", "storage new-epoch",
+        "backup", "restore",
+        "storage usage", "storage prune", "storage verify", "storage new-epoch", "storage move",
         "login", "logout", "whoami",
         "webhooks list", "webhooks info", "webhooks create", "webhooks update",
         "webhooks enable", "webhooks disable", "webhooks delete",
@@ -96,6 +97,7 @@ def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
         ("task retry", "--all"),
         ("storage prune", "--dry-run"),
         ("storage verify", "--all"),
+        ("storage move", "--verify --dry-run"),
         ("login", "--token-stdin --browser --endpoint"),
         (
             "webhooks create",

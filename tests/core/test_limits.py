@@ -4,7 +4,8 @@ import pytest
 
 from hublet.core import limits
 from hublet.core.errors import TooManyRequests
-from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
+from hublet.core.hub import ProcessState
+from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded, share_of
 
 POLICY = RateLimit(name="api", quota=2, window_seconds=300)
 
@@ -95,3 +96,33 @@ def test_a_count_can_be_taken_back(seconds: list[float]) -> None:
     limiter.refund(POLICY, "nobody")
 
     assert limiter.count(POLICY, "ada").remaining == 1
+
+
+@pytest.mark.parametrize(
+    ("quota", "processes"), [(10, 1), (10, 2), (10, 4), (11, 3), (10, 20), (3000, 64)]
+)
+def test_processes_together_allow_a_quota_and_at_most_twice_of_it(
+    quota: int, processes: int, seconds: list[float]
+) -> None:
+    state = ProcessState()
+    state.api_processes = processes
+    policy = RateLimit(name="api", quota=quota, window_seconds=60)
+    limiters = [Limiter(process=state) for _ in range(processes)]
+
+    allowed = sum(
+        limiter.count(policy, "ada").allowed for limiter in limiters for _ in range(quota + 1)
+    )
+
+    assert quota <= allowed <= 2 * quota
+
+
+def test_a_running_window_shrinks_when_another_process_joins(seconds: list[float]) -> None:
+    state, policy = ProcessState(), RateLimit(name="api", quota=30, window_seconds=60)
+    limiter = Limiter(process=state)
+    for _ in range(20):
+        limiter.count(policy, "ada")
+
+    state.api_processes = 2
+
+    assert not limiter.count(policy, "ada").allowed
+    assert share_of(30, processes=2) == 20

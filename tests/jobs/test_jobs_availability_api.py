@@ -132,6 +132,17 @@ async def test_a_runner_that_the_settings_name_may_work_where_the_workers_are(
         assert (await refusal(client, ada, dockerImage="debian:12"))[0] == status
 
 
+async def test_a_node_that_only_serves_takes_jobs_for_the_workers_elsewhere(
+    client: httpx2.AsyncClient, ada: Headers, settings: Settings, chosen: Chosen, app: FastAPI
+) -> None:
+    assert not chosen.usable
+    for role, status in (("all", 503), ("api", 200)):
+        server, jobs = replace(settings.server, role=role), replace(settings.jobs, runner="auto")
+        node = replace(settings, server=server, jobs=jobs)
+        app.state.jobs = runner_selection.RunnerAvailability(node)
+        assert (await refusal(client, ada, dockerImage="debian:12"))[0] == status
+
+
 GROUP = {"group": "train", "aliases": ["leader"]}
 
 

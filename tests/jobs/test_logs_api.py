@@ -281,7 +281,7 @@ async def test_a_slow_reader_holds_a_place_in_the_file_and_nothing_else(
     monkeypatch.setattr(stream, "read_piece", counted)
     job_id = await a_job(client, ada)
     say(database, job_id, *("x" * 100 for _ in range(20_000)))
-    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
     told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 
@@ -313,7 +313,7 @@ async def test_what_is_printed_while_the_job_ends_is_told(
         return piece
 
     monkeypatch.setattr(stream, "read_piece", read_and_end)
-    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     told = stream.follow_log(looking, asked, check_access=nothing, stopping=asyncio.Event())
 
     async with asyncio.timeout(SOON_SECONDS):
@@ -333,7 +333,7 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
         raise JobNotFound(job_id)
 
     say(database, job_id, "the first")
-    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     told = stream.follow_log(
         LogWatcher(database), asked, check_access=refuse, stopping=asyncio.Event()
     )
@@ -352,7 +352,7 @@ async def test_a_hub_that_stops_ends_the_stream(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     job_id = await a_job(client, ada)
-    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
     told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 

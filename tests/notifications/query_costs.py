@@ -1,6 +1,7 @@
 """How many items a statement looks at, as each engine tells it."""
 
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
@@ -66,7 +67,9 @@ class Undone(Exception):
 
 
 def _looked_at(node: dict[str, Any]) -> Iterator[int]:
-    if node.get("Relation Name") == "notifications" and node["Node Type"] != "ModifyTable":
+    # The table itself, or one of its partitions.
+    is_inbox = re.fullmatch(r"notifications(_\d+)?", node.get("Relation Name", ""))
+    if is_inbox and node["Node Type"] != "ModifyTable":
         dropped = [node.get(f"Rows Removed by {why}", 0) for why in ("Filter", "Index Recheck")]
         yield round((node["Actual Rows"] + sum(dropped)) * node["Actual Loops"])
     for part in node.get("Plans", ()):

@@ -66,7 +66,7 @@ async def fill(database: Database, spread: Callable[[str, int], Rows]) -> tuple[
             [(*facet, *tally) for facet, tally in counts.items()],
         )
         if database.kind == "postgresql":
-            for table in ("notifications", "notification_counts"):
+            for table in (*(f"notifications_{n}" for n in range(32)), "notification_counts"):
                 # A statistic of its own, in the middle of a change, would count what goes as gone.
                 await conn.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
                 await conn.execute(f"ANALYZE {table}")

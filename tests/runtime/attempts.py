@@ -76,8 +76,10 @@ class Run:
 
     async def prints(self, text: str) -> None:
         deadline = monotonic() + SOON_SECONDS
-        while text not in self.lines():
-            assert monotonic() < deadline, f"It has not printed {text}: {self.lines()}"
+        while not self.order.log.exists() or text not in self.lines():
+            # A cluster tells what is printed to who looks after the attempt.
+            seen = await self.seen()
+            assert monotonic() < deadline, f"It has not printed {text}: {seen}"
             await asyncio.sleep(0.01)
 
     def lines(self) -> list[str]:

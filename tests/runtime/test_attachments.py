@@ -11,15 +11,9 @@ from pathlib import Path
 import pytest
 
 from hublet.runtime import cgroups
-from hublet.runtime.attach.attachments import (
-    Attachment,
-    AttachRequest,
-    Terminal,
-    attach,
-    initial_environment,
-)
+from hublet.runtime.attach.attachments import attach, initial_environment
 from hublet.runtime.errors import CannotAttach
-from hublet.runtime.records import AttachPoint, Runner
+from hublet.runtime.records import Attachment, AttachPoint, AttachRequest, Runner, Terminal
 from hublet.runtime.sandbox.process_runner import NAME as PROCESS
 from hublet.runtime.shim.system import read
 from patience import SOON_SECONDS

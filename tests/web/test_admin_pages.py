@@ -1,5 +1,6 @@
 """Administrators look after the hub in a browser; nobody else does."""
 
+import platform
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.core.heartbeat import Heartbeat
 from hublet.core.hub import Switch
 from hublet.core.metric_samples import MetricSampler
 from hublet.core.metrics import Metrics
@@ -83,6 +85,18 @@ async def test_the_first_page_has_what_the_doctor_says_and_plots_of_the_day(
     assert "Requests per second: last 2, highest 2" in filled
     assert "99 of 100 within: last 4.9" in filled
     assert "Database: last" in filled
+
+
+async def test_the_processes_of_the_hub_are_shown_and_examined(
+    root: httpx2.AsyncClient, database: Database
+) -> None:
+    beating = Heartbeat(database, role="worker", name="worker")
+    await beating.beat()
+
+    shown, examined = await text_of(root, "/admin/tasks"), await text_of(root, "/admin")
+
+    assert f'<th scope="row" class="mono">worker</th><td>{platform.node()}</td>' in shown
+    assert f"1 run: worker on {platform.node()}, role worker, version" in examined
 
 
 async def test_the_doctor_says_on_the_page_that_a_task_is_parked(

@@ -2,10 +2,13 @@
 
 import httpx2
 import pytest
+from pygit2.enums import FileMode
 
 from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.events import RepoContentUpdated
+from hublet.repos.git import bare_repos
+from hublet.repos.git.trees import get_commit
 from login.login_pages import a_person, log_in, notices_in
 from outbox_events import published_events
 from people import Headers, an_organization, sign_in
@@ -137,6 +140,29 @@ async def test_another_path_moves_the_file(
     assert files["lib/run.py"] == b"step = 1\n"
     assert "src/train.py" not in files
     assert (await last_commit(client, ada))["title"] == "Rename src/train.py to lib/run.py"
+
+
+async def test_a_program_stays_executable_under_another_path(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
+    repository = bare_repos.open_repository(folder)
+    async with database.read() as conn:
+        head = await conn.fetch_value("SELECT sha FROM repo_refs WHERE repo_id = $1", repo_id)
+    builder = repository.TreeBuilder()
+    builder.insert("run", repository.create_blob(b"echo one\n"), FileMode.BLOB_EXECUTABLE)
+    who = get_commit(repository, head).author
+    commit = repository.create_commit(None, who, who, "m", builder.write(), [head])
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE repo_refs SET sha = $1", str(commit))
+
+    page = "/ada/engine/edit/main/run"
+    await send(client, page, {"text": "echo two\n", "path": "start"})
+
+    async with database.read() as conn:
+        head = await conn.fetch_value("SELECT sha FROM repo_refs WHERE repo_id = $1", repo_id)
+    items = {item.name: item.filemode for item in get_commit(repository, head).tree}
+    assert items == {"start": FileMode.BLOB_EXECUTABLE}
 
 
 async def test_a_file_moves_into_a_folder_of_its_own_name(

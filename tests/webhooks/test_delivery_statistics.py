@@ -61,7 +61,8 @@ async def test_a_figure_is_one_statement_that_reads_an_index(
         rows = await conn.fetch_all(f"{PLANS[database.kind]} {sql}", *values)
     plan = "\n".join(str(value) for row in rows for value in row)
 
-    assert "webhook_deliveries_of_webhook" in plan
+    # On PostgreSQL each partition has an index of that kind, with a name of its own.
+    assert re.search(r"webhook_deliveries(_before)?_of_webhook|_webhook_id_id_idx", plan)
     # What a part of the statement has limited may be walked through.
     limited = {name for name in "dnp" if re.search(rf"(CO-ROUTINE|MATERIALIZE) {name}\b", plan)}
     scanned = set(re.findall(r"(?:SCAN|Seq Scan on) (webhook_deliveries|[dnp]\b)", plan))

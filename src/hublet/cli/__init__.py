@@ -24,7 +24,7 @@ _MODULES = {
     "tokens": ("token",),
     "oauth_apps": ("oauth",),
     "tasks": ("task",),
-    "storage": ("storage",),
+    "storage": ("storage", "backup", "restore"),
 }
 
 
@@ -96,8 +96,16 @@ def _expected_errors() -> tuple[type[Exception], ...]:
     from hublet.core.errors import HubError
     from hublet.core.sealing import KeyRingError
     from hublet.core.startup import CannotStart
+    from hublet.core.tracing import TracingUnavailable
 
-    return (ConfigurationError, SchemaError, HubError, KeyRingError, CannotStart)
+    return (
+        ConfigurationError,
+        SchemaError,
+        HubError,
+        KeyRingError,
+        CannotStart,
+        TracingUnavailable,
+    )
 
 
 def _sentence(error: Exception) -> str:

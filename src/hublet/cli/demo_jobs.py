@@ -144,7 +144,7 @@ class DemoJobs:
     ) -> JobRecord:
         self._hub.set_time(now() + timedelta(seconds=8))
         number = job.attempt
-        await attempts.add_attempt(conn, job, runner=_RUNNER)
+        await attempts.add_attempt(conn, job, runner=_RUNNER, machine_id=None)
         begun = micros()
         wait = _YEARS if trigger is None else 0
         started = StageChange(trigger=Trigger.started, message=None, started_at=begun, wait=wait)

@@ -13,6 +13,7 @@ from hublet.cli.environment import has_colours
 _GAP = "  "
 _EMPTY_CELL = "-"
 _MIN_WIDTH = 8
+_UNIT = 1000
 
 
 # Both are named tuples: a dataclass takes ten times as long to create, and two of them were a
@@ -189,3 +190,12 @@ def _encode_time(value: object) -> str:
     if isinstance(value, datetime):
         return wire(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON.")
+
+
+def format_size(count: int) -> str:
+    """Write a number of bytes with the unit that suits it."""
+    size, units = float(count), ["bytes", "kB", "MB", "GB", "TB", "PB"]
+    while size >= _UNIT and len(units) > 1:
+        size /= _UNIT
+        units.pop(0)
+    return f"{count} bytes" if units[0] == "bytes" else f"{size:.1f} {units[0]}"

@@ -11,6 +11,9 @@ from hublet.cli.options import NOT_GIVEN, AsJson, Config, DatabaseUrl, DataDir, 
 from hublet.cli.output import show_json
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
     from hublet.core.config import Settings
     from hublet.first_start import FirstAdministrator
 
@@ -31,14 +34,25 @@ def register(app: typer.Typer) -> None:
     )
 
 
+Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
+
+
 def serve(
     *,
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    host: Host = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes any free one.")] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     base_url: Annotated[
         str | None, typer.Option(help="What every link in an answer begins with.")
+    ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(help="What to run: api, worker, or both (all, the default)."),
+    ] = None,
+    processes: Annotated[
+        str | None,
+        typer.Option(help="Processes of the API behind the port, or auto; on PostgreSQL."),
     ] = None,
     test_mode: Annotated[
         bool | None,
@@ -47,7 +61,7 @@ def serve(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start the hub: API and worker in one process.
+    """Start the hub: API and worker, in one process unless --processes says otherwise.
 
     The first start shows the administrator's password and token on a terminal; elsewhere they are in
     the file first-administrator.json in the data folder.
@@ -60,6 +74,8 @@ def serve(
     gc.disable()
 
     from hublet.core.startup import open_folder
+    from hublet.gateway.ssh.listener import listen as listen_for_ssh
+    from hublet.process_group import check_processes
     from hublet.serving import listen, port_of
     from hublet.serving import serve as run
 
@@ -70,39 +86,96 @@ def serve(
         server__host=host,
         server__port=port,
         server__base_url=base_url,
+        server__role=role,
+        server__processes=processes,
         server__test_mode=test_mode,
     )
     _configure_logs(settings)
+    check_processes(settings)
     open_folder(settings.database.data_dir)
     listeners = listen(settings.server.host, settings.server.port)
     server = replace(settings.server, port=port_of(listeners))
     settings = replace(settings, server=server)
+    if server.role == "worker":
+        _run_worker(settings, listeners, as_json=as_json)
+        return
+    ssh, settings = listen_for_ssh(settings)
 
     def when_ready(first: "FirstAdministrator | None") -> None:
         (_announce_as_json if as_json else _announce)(settings, first)
 
-    run_loop(run(settings, listeners, when_ready=when_ready))
+    if server.processes == 1:
+        run_loop(run(settings, listeners, when_ready=when_ready, ssh=ssh))
+    else:
+        _serve_group(settings, listeners, ssh, when_ready)
+
+
+def _serve_group(
+    settings: "Settings",
+    listeners: "list[socket.socket]",
+    ssh: "socket.socket | None",
+    when_ready: "Callable[[FirstAdministrator | None], None]",
+) -> None:
+    """Serve by several processes; this one is their parent, and each of them returns from `run`."""
+    from hublet.process_group import ProcessGroup
+    from hublet.serving import run_worker
+    from hublet.serving import serve as run
+
+    group = ProcessGroup(settings, when_ready=when_ready)
+    member = group.run()
+    if member is None:
+        raise typer.Exit(group.exit_code)
+    _configure_logs(settings, process=member.name)
+    if member.role == "worker":
+        for each in (*listeners, *([] if ssh is None else [ssh])):
+            each.close()
+        work = run_worker(settings, when_ready=lambda _: group.announce_ready(), member=member)
+    else:
+        work = run(settings, listeners, when_ready=group.announce_ready, ssh=ssh, member=member)
+    run_loop(group.stop_with_parent(work))
 
 
 def worker(
+    *,
+    host: Host = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Where /healthz, /readyz and /metrics answer; without it nowhere."),
+    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Run only a worker; any number may run beside the servers of one database."""
-    from hublet.serving import run_worker
+    from hublet.serving import listen
 
-    settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
+    settings = load_settings(
+        data_dir=data_dir,
+        database_url=database_url,
+        config=config,
+        server__host=host,
+        server__port=port,
+    )
     _configure_logs(settings)
+    listeners = [] if port is None else listen(settings.server.host, settings.server.port)
+    _run_worker(settings, listeners, as_json=as_json)
+
+
+def _run_worker(settings: "Settings", listeners: "list[socket.socket]", *, as_json: bool) -> None:
+    from hublet.serving import port_of, run_worker
+
+    address = {} if not listeners else {"address": f"{settings.server.host}:{port_of(listeners)}"}
 
     def when_ready(name: str) -> None:
         if as_json:
-            show_json({"worker": name})
+            show_json({"worker": name, **address})
+            sys.stdout.flush()
         else:
-            typer.echo(f"Worker {name} is running.")
+            told = "".join(f" Its health is at {each}." for each in address.values())
+            typer.echo(f"Worker {name} is running.{told}")
 
-    run_loop(run_worker(settings, when_ready=when_ready))
+    run_loop(run_worker(settings, when_ready=when_ready, listeners=listeners))
 
 
 def migrate(
@@ -139,10 +212,10 @@ def version(as_json: AsJson = False) -> None:
         typer.echo(f"hublet {__version__}")
 
 
-def _configure_logs(settings: "Settings") -> None:
+def _configure_logs(settings: "Settings", *, process: str | None = None) -> None:
     from hublet.core.logs import configure
 
-    configure(settings.logs, prefix=settings.tokens.prefix)
+    configure(settings.logs, prefix=settings.tokens.prefix, process=process)
 
 
 def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:

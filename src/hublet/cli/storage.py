@@ -1,4 +1,4 @@
-"""Commands for the storage: prune it, verify it, see who uses it, begin a new epoch."""
+"""Commands for the storage: prune, verify and move it, see who uses it; save a hub and restore it."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -6,16 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hublet.cli.local_command import add_change_command, add_database_command, add_list_command
-from hublet.cli.options import new_group
-from hublet.cli.output import CommandResult, Table
+from hublet.cli.local_hub import run_loop
+from hublet.cli.options import AsJson, Config, DatabaseUrl, DataDir, load_settings, new_group
+from hublet.cli.output import CommandResult, Table, format_size, say, show
 
 if TYPE_CHECKING:
+    from hublet.backups import BackupSummary
     from hublet.core.database import Connection, Database, Reader
     from hublet.repos.records import DamagedObject, StorageUsage
     from hublet.repos.scrubber import Scrubbed
+    from hublet.storage.content_move import MovedContent
 
+Location = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A file, or s3://bucket/name?endpoint=…; what ends in .gz is compressed.",
+    ),
+]
 _MOST_LISTED = 1000
-_UNIT = 1000
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +33,10 @@ def register(app: typer.Typer) -> None:
     add_database_command(storage, "prune", prune, example="hublet storage prune --dry-run")
     add_database_command(storage, "verify", verify, example="hublet storage verify --all")
     add_change_command(storage, "new-epoch", begin_epoch, example="hublet storage new-epoch")
+    add_database_command(storage, "move", move, example="hublet storage move --verify")
     app.add_typer(storage, name="storage")
+    add_database_command(app, "backup", backup, example="hublet backup /mnt/backups/hub.tar")
+    app.command("restore", epilog="Example: hublet restore hub.tar --data-dir ./restored")(restore)
 
 
 async def list_usage(
@@ -85,8 +97,8 @@ async def prune(
             "interruptedBytes": pruned.interrupted_bytes,
             "freedBytes": pruned.freed_bytes,
         },
-        message=f"{verb} {_size(pruned.freed_bytes)}: {pruned.blobs} blobs, {pruned.xorbs} xorbs, "
-        f"{pruned.orphans} objects without a row, {_size(pruned.interrupted_bytes)} of interrupted "
+        message=f"{verb} {format_size(pruned.freed_bytes)}: {pruned.blobs} blobs, {pruned.xorbs} xorbs, "
+        f"{pruned.orphans} objects without a row, {format_size(pruned.interrupted_bytes)} of interrupted "
         f"uploads; {pruned.registrations} uploads that nothing took, {pruned.links} links.",
     )
 
@@ -113,7 +125,7 @@ async def verify(
         data={"objects": done.objects, "bytes": done.bytes, "healed": done.healed}
         | {"damaged": [_damaged_row(each) for each in damaged]},
         text="\n".join(map(_damaged_line, damaged)) or None,
-        message=f"Read {done.objects} objects with {_size(done.bytes)}; {done.healed} were healed, "
+        message=f"Read {done.objects} objects with {format_size(done.bytes)}; {done.healed} were healed, "
         f"{len(damaged)} are damaged or missing.",
         failed=bool(damaged),
     )
@@ -135,13 +147,106 @@ def _damaged_line(each: "DamagedObject") -> str:
 
 def _show_progress(done: "Scrubbed") -> None:
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{done.objects} objects, {_size(done.bytes)}")
+        sys.stderr.write(f"\r\x1b[K{done.objects} objects, {format_size(done.bytes)}")
         sys.stderr.flush()
 
 
 def _end_progress() -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
+
+
+async def move(
+    database: "Database",
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FROM_URL",
+            help="Where content comes from.",
+            show_default="storage.previous_url",
+        ),
+    ] = None,
+    verify_all: Annotated[
+        bool, typer.Option("--verify", help="Read everything back from where it goes.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would be copied, and copy nothing.")
+    ] = False,
+) -> CommandResult:
+    """Copy all content into the store that storage.url names, while the hub runs.
+
+    It can be interrupted and started again: what was copied is not copied again. Exit with 1 if
+    something is damaged; that is not copied.
+    """
+    import asyncio
+
+    from hublet.core.clock import monotonic
+    from hublet.core.config.kinds import STORAGE
+    from hublet.repos.packs import migration
+    from hublet.runtime.supervisor.log_shipper import LogShipper
+    from hublet.storage import content_move
+    from hublet.storage.object_store import open_store_at
+
+    settings = database.hub.settings
+    try:
+        origin = settings.storage.previous_url if source is None else STORAGE.read(source)
+    except ValueError:
+        raise typer.BadParameter(f"FROM_URL must be {STORAGE.words}.") from None
+    if origin is None or origin == settings.storage.url:
+        raise typer.BadParameter(
+            "Name another store than storage.url, or set storage.previous_url."
+        )
+    if not dry_run:
+        # Logs that are still files of this machine.
+        await LogShipper(database).sweep()
+    began_at = monotonic()
+    moved = await asyncio.to_thread(
+        content_move.copy_content,
+        open_store_at(origin, settings.database.data_dir),
+        open_store_at(settings.storage.url, settings.database.data_dir),
+        verify=verify_all,
+        dry_run=dry_run,
+        on_progress=_show_move,
+    )
+    _end_progress()
+    repositories = 0 if dry_run else await migration.move_all(database)
+    if not dry_run and not moved.damaged:
+        async with database.transaction() as conn:
+            await content_move.remember_end(conn, origin)
+    speed = moved.copied_bytes / max(0.001, monotonic() - began_at)
+    verb = "Would copy" if dry_run else "Copied"
+    return CommandResult(
+        data={
+            "repositories": repositories,
+            "copied": moved.copied,
+            "copiedBytes": moved.copied_bytes,
+            "present": moved.present,
+            "damaged": [f"{key.kind}/{key.name}" for key in moved.damaged],
+        },
+        text="\n".join(f"{key.kind}/{key.name} is damaged" for key in moved.damaged) or None,
+        message=f"{verb} {moved.copied} objects with {format_size(moved.copied_bytes)}"
+        f"{'' if dry_run else f' ({format_size(round(speed))} a second)'}; {moved.present} were there, "
+        f"{len(moved.damaged)} are damaged. {repositories} repositories were moved."
+        f"{_what_next(moved, repositories, dry_run=dry_run)}",
+        failed=bool(moved.damaged),
+    )
+
+
+def _what_next(moved: "MovedContent", repositories: int, *, dry_run: bool) -> str:
+    if dry_run or moved.damaged:
+        return ""
+    if moved.copied or repositories:
+        return " Start it again when every node writes to the new store, until it copies nothing."
+    return " Nothing is left: storage.previous_url can go."
+
+
+def _show_move(moved: "MovedContent") -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(
+            f"\r\x1b[K{moved.copied} objects copied, {format_size(moved.copied_bytes)}; "
+            f"{moved.present} were there"
+        )
+        sys.stderr.flush()
 
 
 async def begin_epoch(conn: "Connection") -> CommandResult:
@@ -159,10 +264,111 @@ async def begin_epoch(conn: "Connection") -> CommandResult:
     )
 
 
-def _size(count: int) -> str:
-    """Write a number of bytes with the unit that suits it."""
-    size, units = float(count), ["bytes", "kB", "MB", "GB", "TB", "PB"]
-    while size >= _UNIT and len(units) > 1:
-        size /= _UNIT
-        units.pop(0)
-    return f"{count} bytes" if units[0] == "bytes" else f"{size:.1f} {units[0]}"
+async def backup(
+    database: "Database",
+    location: Location,
+    without_keys: Annotated[
+        bool,
+        typer.Option("--without-keys", help="Leave out the key ring and hublet.toml: keep them."),
+    ] = False,
+    without_content: Annotated[
+        bool,
+        typer.Option(
+            "--without-content", help="Leave out repositories and large files: save them yourself."
+        ),
+    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Read it back and compare.")] = False,
+) -> CommandResult:
+    """Save the whole hub in one file, while it runs: database, content, logs and keys.
+
+    The file holds the keys unless they are left out: whoever has it has every secret of the hub.
+    """
+    from hublet import backups
+
+    choice = backups.BackupChoice(keys=not without_keys, content=not without_content)
+    summary = await backups.back_up(database, location, choice, _show_members)
+    if verify:
+        await backups.verify(location, _show_members)
+    _end_progress()
+    if summary.has_keys:
+        say("The backup holds the keys of the hub: keep it as secret as they are.")
+    if summary.damaged:
+        say(f"Damaged before the backup was made: {', '.join(summary.damaged)}.")
+    return CommandResult(
+        data=_backup_row(summary),
+        message=f"Saved {_describe_backup(summary)}{', and read it back' if verify else ''}.",
+        failed=bool(summary.damaged),
+    )
+
+
+def restore(
+    location: Location,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only read the backup and say what is in it.")
+    ] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a hub from a backup, in an empty folder and, on PostgreSQL, an empty database.
+
+    Everything is verified before the database gets its first row. A backup of a hub on SQLite can be
+    restored on PostgreSQL, and the other way round.
+    """
+    from hublet import backups
+    from hublet.core.logs import configure
+    from hublet.restore import restore as restore_hub
+
+    settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
+    configure(settings.logs, prefix=settings.tokens.prefix)
+    work = (
+        backups.verify(location, _show_members)
+        if check
+        else restore_hub(settings, location, _show_members)
+    )
+    summary = run_loop(work)
+    _end_progress()
+    done = "The backup is whole: it has" if check else "Restored"
+    after = "" if check else " Start it with `hublet serve`."
+    show(
+        CommandResult(
+            data=_backup_row(summary), message=f"{done} {_describe_backup(summary)}.{after}"
+        ),
+        as_json=as_json,
+    )
+
+
+def _backup_row(summary: "BackupSummary") -> dict[str, object]:
+    return {
+        "createdAt": summary.created_at,
+        "version": summary.version,
+        "engine": summary.engine,
+        "schema": summary.schema,
+        "rows": summary.rows,
+        "members": summary.members,
+        "bytes": summary.bytes,
+        "keys": summary.has_keys,
+        "content": summary.has_content,
+        "damaged": list(summary.damaged),
+    }
+
+
+def _describe_backup(summary: "BackupSummary") -> str:
+    without = [
+        word
+        for word, is_there in (("keys", summary.has_keys), ("content", summary.has_content))
+        if not is_there
+    ]
+    rest = f", without {' and '.join(without)}" if without else ""
+    return (
+        f"{summary.rows} rows and {summary.members} members with {format_size(summary.bytes)}, of "
+        f"{summary.created_at[:19]} UTC, schema {summary.schema}{rest}"
+    )
+
+
+def _show_members(members: int, size: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{members} members, {format_size(size)}")
+        sys.stderr.flush()

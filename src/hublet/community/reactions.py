@@ -16,7 +16,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import RepoContentUpdated, RepoSnapshot
-from hublet.repos.service import git_folder
+from hublet.repos.service import open_folder
 
 NOTE_COMMITS = "discussions.note-commits"
 
@@ -61,7 +61,7 @@ async def note_commits(database: Database, push: PullRequestPush) -> None:
     async with database.read() as conn:
         if await store.find(conn, push.repo.id, push.number) is None:
             return
-    folder = git_folder(database, push.repo.id)
+    folder = await open_folder(database, push.repo.id)
     commits = await asyncio.to_thread(
         comparison.new_commits, folder, old=push.old_sha, new=push.new_sha
     )

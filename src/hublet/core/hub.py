@@ -1,6 +1,6 @@
 """Hub: the settings, keys and switches that every part of one running hub shares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -52,11 +52,29 @@ class SiteCache:
         self.state = SiteState()
 
 
+class ProcessState:
+    """What this process knows of itself and of the others of the hub."""
+
+    def __init__(self) -> None:
+        # It still serves, but load balancers shall send requests elsewhere.
+        self.is_draining = False
+        # The processes that serve the API of this hub, this one included; see `core.heartbeat`.
+        self.api_processes = 1
+        self.when_draining: Callable[[], None] | None = None
+
+    def drain(self) -> None:
+        """Note that this process is about to stop, and let the others know."""
+        if not self.is_draining and self.when_draining is not None:
+            self.when_draining()
+        self.is_draining = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     settings: Settings
     keys: KeyRing
     site: SiteCache = field(default_factory=SiteCache, compare=False)
+    process: ProcessState = field(default_factory=ProcessState, compare=False)
 
     def is_on(self, switch: Switch) -> bool:
         """Tell what counts now: what an administrator chose, or else what the settings say."""

@@ -11,6 +11,9 @@ _COUNTER_BITS = 24
 _COUNTER_MASK = (1 << _COUNTER_BITS) - 1
 _MICROS_PER_SECOND = 1_000_000
 
+# The first four bytes of an id.
+_LAST_SECOND = (1 << 32) - 1
+
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 
@@ -59,6 +62,12 @@ def new_object_id() -> str:
 
 def is_object_id(text: str) -> bool:
     return _OBJECT_ID.fullmatch(text) is not None
+
+
+def id_at(micros: int) -> str:
+    """Return a prefix that sorts before every id that is made from this moment on."""
+    seconds = micros // _MICROS_PER_SECOND
+    return "g" if seconds > _LAST_SECOND else f"{max(seconds, 0):08x}"
 
 
 def new_request_id() -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hublet.core.clock import monotonic
 from hublet.core.errors import TooManyRequests
+from hublet.core.hub import ProcessState
 
 _MOST_KEYS = 50_000
 
@@ -50,15 +51,28 @@ class _Window:
     seen: int = 0
 
 
+def share_of(quota: int, *, processes: int) -> int:
+    """Return what each of so many processes allows, so that all allow at most twice the quota.
+
+    It is at least 1: that holds for up to twice as many processes as the quota is.
+    """
+    return quota if processes == 1 else max(1, 2 * quota // (processes + 1))
+
+
 class Limiter:
     """Counts requests per policy and key in fixed windows, in the memory of this process.
+
+    Where several processes serve the API, each allows its share of a quota q: 2q / (n + 1) of n. All
+    together allow less than 2q, and a caller whose requests reach one process only has the most of q
+    that this permits.
 
     Memory is bounded: beyond the largest number of keys the one that was idle longest is
     forgotten. `quiet` counts and reports but never refuses (test mode).
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, process: ProcessState | None = None) -> None:
         self._quiet = quiet
+        self._process = process or ProcessState()
         # By the name of the policy and the key.
         self._windows: OrderedDict[tuple[str, str], _Window] = OrderedDict()
 
@@ -72,7 +86,7 @@ class Limiter:
                 self._windows.popitem(last=False)
         self._windows.move_to_end(place)
         window.seen += 1
-        left = policy.quota - window.seen
+        left = share_of(policy.quota, processes=self._process.api_processes) - window.seen
         return RateLimitVerdict(
             policy,
             self._quiet or left >= 0,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TextIO
 
 import msgspec
@@ -60,6 +61,8 @@ class _Redaction:
 
     prefix: str
     credentials: re.Pattern[str]
+    # What the process is called, where one command runs several.
+    process: str | None = None
 
 
 _redaction = _Redaction("hf_", _credential_pattern("hf_"))
@@ -124,14 +127,22 @@ class _Handler(logging.StreamHandler[TextIO]):
             self.stream.write(f"A record of {record.name} could not be written.\n")
 
 
-def configure(logs: LogSettings, *, stream: TextIO | None = None, prefix: str = "hf_") -> None:
+def configure(
+    logs: LogSettings,
+    *,
+    stream: TextIO | None = None,
+    prefix: str = "hf_",
+    process: str | None = None,
+) -> None:
     """Send all records of this process to the stream; to standard error, if none is given.
 
-    `prefix` is what tokens begin with. Start uvicorn with `log_config=None`: its own
+    `prefix` is what tokens begin with, `process` a name that each record shall have. Start uvicorn with `log_config=None`: its own
     configuration would take its records out of this pipeline.
     """
     _redaction.prefix, _redaction.credentials = prefix, _credential_pattern(prefix)
+    _redaction.process = process
     shared: list[Processor] = [
+        *([] if process is None else [partial(_name_process, process)]),
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
@@ -178,6 +189,11 @@ def _take_over_standard_logging(logs: LogSettings, stream: TextIO, shared: list[
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
 
 
+def _name_process(name: str, _logger: object, _method: str, event: EventDict) -> EventDict:
+    event["process"] = name
+    return event
+
+
 def _renderers(stream: TextIO, *, readable: bool) -> list[Processor]:
     if readable:
         return [ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain_traceback)]
@@ -207,6 +223,10 @@ class _AccessRecord(msgspec.Struct, gc=False, kw_only=True):
     user: str | None
 
 
+class _ProcessAccessRecord(_AccessRecord, gc=False, kw_only=True):
+    process: str
+
+
 class AccessLog:
     """One line for each request, kept in memory until `flush` or 16 kB.
 
@@ -222,6 +242,7 @@ class AccessLog:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._stream = stream or sys.stderr
+        self._process = _redaction.process
         self._enabled = logs.access and logs.level in {"debug", "info"}
         self._render = _readable_line if _is_readable(logs, self._stream) else _json_line
         # Not the hub's clock: the log tells real time, also when test mode has moved that.
@@ -250,19 +271,21 @@ class AccessLog:
         if secret or not path.isprintable():
             # Control characters would reach the terminal of whoever reads it, also from JSON.
             path = redact_text(path if path.isprintable() else ascii(path)[1:-1])
-        self._buffer += self._render(
-            _AccessRecord(
-                timestamp=self._timestamp(),
-                method=method,
-                path=path,
-                status=status,
-                micros=micros,
-                bytes_out=bytes_out,
-                request_id=request_id,
-                address=address,
-                user=user,
-            )
+        record = _AccessRecord(
+            timestamp=self._timestamp(),
+            method=method,
+            path=path,
+            status=status,
+            micros=micros,
+            bytes_out=bytes_out,
+            request_id=request_id,
+            address=address,
+            user=user,
         )
+        if self._process is not None:
+            named = msgspec.structs.asdict(record)
+            record = _ProcessAccessRecord(**named, process=self._process)
+        self._buffer += self._render(record)
         if len(self._buffer) >= _FLUSH_BYTES:
             self.flush()
 
@@ -297,5 +320,7 @@ def _readable_line(request: _AccessRecord) -> bytes:
         f" {request.status} {request.micros / 1000:.1f} ms {request.bytes_out} B"
         f" {request.address} {request.user or '-'} {request.request_id}"
     )
+    if isinstance(request, _ProcessAccessRecord):
+        line += f" {request.process}"
     # A path may hold control characters, and those would reach the terminal.
     return (line if line.isprintable() else ascii(line)[1:-1]).encode() + b"\n"

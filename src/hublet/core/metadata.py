@@ -16,3 +16,12 @@ async def set_value(conn: Connection, name: str, value: str) -> None:
         """,
         name, value,
     )  # fmt: skip
+
+
+async def find_or_add(conn: Connection, name: str, value: str) -> str:
+    """Return a value; where there is none, this one is it from now on."""
+    await conn.execute(
+        "INSERT INTO facts (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+        name, value,
+    )  # fmt: skip
+    return await find(conn, name) or value

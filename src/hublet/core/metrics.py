@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from hublet.core import outbox, queue
 from hublet.core.database import Database, Reader
+from hublet.core.metric_group import MetricGroup
 
 # The bounds of how long requests take, in seconds.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -38,6 +39,8 @@ class Metrics(Collector):
         )
         # Counts of features, read from the database at each scrape.
         self.counts: list[Callable[[Reader], Awaitable[None]]] = []
+        # The processes whose metrics a scrape of this one shows too.
+        self.group: MetricGroup | None = None
         self._requests: dict[tuple[str, str, int], int] = {}
         self._durations = [0] * (len(BUCKETS) + 1)
         self._total_micros = 0
@@ -77,5 +80,8 @@ class Metrics(Collector):
         counts = [sum(self._durations[: place + 1]) for place in range(len(bounds))]
         return [(bound, float(count)) for bound, count in zip(bounds, counts, strict=True)]
 
-    def render(self) -> bytes:
-        return generate_latest(self.registry)
+    async def render(self) -> bytes:
+        """Return the metrics of this process, or of all of its group."""
+        if self.group is None:
+            return generate_latest(self.registry)
+        return await self.group.render(self.registry)

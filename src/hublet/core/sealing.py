@@ -120,6 +120,10 @@ class KeyRing:
         except (InvalidTag, ValueError):
             raise SealBroken("The sealed value was changed or moved.") from None
 
+    def render(self) -> str:
+        """Return the text of a file with all keys of the ring."""
+        return _FILE_HEADER + _render(self)
+
     def fingerprint(self) -> str:
         """Name the current key without telling it, to see which ring a database belongs to."""
         return self.fingerprints()[0]
@@ -167,7 +171,7 @@ def _create(path: Path, ring: KeyRing) -> None:
     temporary.touch(mode=0o600, exist_ok=False)
     try:
         with temporary.open("w") as file:
-            file.write(_FILE_HEADER + _render(ring))
+            file.write(ring.render())
             file.flush()
             os.fsync(file.fileno())
         # A link never replaces, as a rename would: the ring of a faster process stays.

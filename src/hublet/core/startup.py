@@ -12,6 +12,8 @@ from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing, WrongKeys
 
 KEYS_FILE = "secret.keys"
+# What a restore leaves in the data folder until it is done.
+UNFINISHED_RESTORE = "restore-unfinished"
 # The metadata that says which key ring a database belongs to.
 KEY_RING_NAME = "key_ring"
 
@@ -40,6 +42,11 @@ async def keys_fit(conn: Reader) -> bool:
 def open_folder(folder: Path) -> None:
     """Create the data folder, or close one that is there: it is for its owner's eyes only."""
     check_writable(folder)
+    if (folder / UNFINISHED_RESTORE).exists():
+        raise CannotStart(
+            f"A restore into {folder} did not end: empty the folder, and the database if it is not "
+            "there, and run `hublet restore` again."
+        )
     close_folder(folder)
 
 
@@ -85,6 +92,11 @@ def _close(path: Path, mode: int) -> None:
 @asynccontextmanager
 async def open_hub(settings: Settings) -> AsyncIterator[Database]:
     """Open the data folder, the keys and the database; the schema is not touched."""
+    if settings.database.pgbouncer and settings.database.listen_url is None:
+        raise CannotStart(
+            "database.listen_url is missing: with database.pgbouncer it must name PostgreSQL itself, "
+            "because notices between processes do not pass PgBouncer."
+        )
     folder = settings.database.data_dir
     open_folder(folder)
     had_keys = (folder / KEYS_FILE).exists()

@@ -25,9 +25,10 @@ async def examine(settings: Settings) -> list[Finding]:
         checks.check_base_url(settings),
         checks.check_outgoing(settings),
         checks.check_folder(settings.database.data_dir),
+        *await asyncio.to_thread(checks.check_store, settings),
         checks.check_git(),
         await checks.check_mail(settings),
-        await checks.check_jobs(settings),
+        await checks.check_jobs(settings, is_thorough=True),
         checks.check_images(settings),
         *await _check_data(settings),
     ]
@@ -68,8 +69,10 @@ async def _check_keys_and_clock(opened: Database, ring: KeyRing | Finding) -> li
 async def _check_work(opened: Database, *, quickly: bool = False) -> list[Finding]:
     async with opened.read() as conn:
         return [
+            await database.check_processes(conn, kind=opened.kind),
             await database.check_events(conn),
             await database.check_tasks(conn),
+            await database.check_machines(conn),
             await database.check_webhooks(conn),
             await database.check_storage(conn, quickly=quickly),
         ]
@@ -121,6 +124,7 @@ class HubExamination:
             checks.check_base_url(settings),
             checks.check_outgoing(settings),
             await asyncio.to_thread(checks.check_folder, settings.database.data_dir),
+            *await asyncio.to_thread(checks.check_store, settings),
             await asyncio.to_thread(checks.check_git),
             await self._check_mail(),
             await checks.check_jobs(settings),

@@ -18,9 +18,10 @@ from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
 from hublet.runtime.images.rootfs import HOST
-from hublet.runtime.records import RunnerCapabilities
+from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import runner
 from hublet.runtime.supervisor.runner_selection import choose_runner, image_map
+from hublet.storage.object_store import probe_store
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
 _SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
@@ -29,6 +30,10 @@ _FOLDER = "data folder"
 _MEGABYTE = 1_000_000
 _FULL_BYTES = 100 * _MEGABYTE
 _NEARLY_FULL_BYTES = 1000 * _MEGABYTE
+
+_STORE = "object storage"
+# S3 refuses requests that are a quarter of an hour off.
+_SKEW = timedelta(minutes=1)
 
 _GIT = "git"
 _GIT_SECONDS = 10.0
@@ -39,6 +44,7 @@ _IMAGES = "images"
 
 _JOBS = "jobs"
 _JOBS_ADVICE = "Until then jobs are refused, or wait."
+_POLICIES_ADVICE = "Use a network plugin that enforces policies, such as Calico or Cilium."
 _SHARED_NETWORK = "They reach everything that this machine does, its loopback included."
 _SHARED_NETWORK_ADVICE = "Set jobs.network to outbound, or to none."
 
@@ -158,6 +164,21 @@ def _check_space(folder: Path, *, free: int) -> Finding:
     return ok(_FOLDER, found)
 
 
+def check_store(settings: Settings) -> list[Finding]:
+    """Put, read and delete an object where a shared store is configured; it may take seconds."""
+    if settings.storage.url is None:
+        return []
+    shown = settings.storage.url.partition("?")[0]
+    try:
+        skew = probe_store(settings)
+    except CannotStart as error:
+        return [problem(_STORE, str(error), "Until then nothing can be uploaded or downloaded.")]
+    if skew is not None and abs(skew) > _SKEW:
+        found = f"{shown} works, but its clock differs by {format_duration(abs(skew))}."
+        return [warning(_STORE, found, "Correct the clock of this machine, or of the storage.")]
+    return [ok(_STORE, f"{shown}: an object was put, read and deleted.")]
+
+
 def check_git() -> Finding:
     """Check for git, which serves clones and pushes; everything else works without it."""
     path = shutil.which("git")
@@ -204,8 +225,11 @@ def _url_without_login(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-async def check_jobs(settings: Settings) -> Finding:
-    """Check which runner is chosen and whether it is usable, without running a job."""
+async def check_jobs(settings: Settings, *, is_thorough: bool = False) -> Finding:
+    """Check which runner is chosen and whether it is usable, without running a job.
+
+    In a cluster, a thorough check starts two pods to see whether it enforces network policies.
+    """
     unknown = hardware.unknown_names(settings)
     if unknown:
         found = f"jobs.flavors has names that are no flavors: {', '.join(unknown)}."
@@ -216,10 +240,27 @@ async def check_jobs(settings: Settings) -> Finding:
     found = f"The runner is {choice.runner.name}. {choice.capabilities.sentence}"
     if settings.jobs.network == "shared" and choice.runner.name == runner.NAME:
         return warning(_JOBS, f"{found} {_SHARED_NETWORK}", _SHARED_NETWORK_ADVICE)
+    if is_thorough and settings.jobs.runner == "kubernetes":
+        return await _check_policies(choice.runner, found)
     groups = (
         "" if choice.capabilities.network_groups else f" {_missing_groups(choice.capabilities)}"
     )
     return ok(_JOBS, f"{found}{groups}")
+
+
+async def _check_policies(chosen: Runner, found: str) -> Finding:
+    # Its library is an extra, and costs a while to load.
+    from hublet.runtime.kubernetes.network_probe import check_policies  # noqa: PLC0415 - as above
+    from hublet.runtime.kubernetes.runner import KubernetesRunner  # noqa: PLC0415 - as above
+
+    assert isinstance(chosen, KubernetesRunner)  # noqa: S101 - the settings name it.
+    try:
+        is_enforced, sentence = await check_policies(chosen)
+    finally:
+        await chosen.close()
+    if is_enforced:
+        return ok(_JOBS, f"{found} {sentence}")
+    return warning(_JOBS, f"{found} {sentence}", _POLICIES_ADVICE)
 
 
 def _missing_groups(ability: RunnerCapabilities) -> str:
@@ -228,7 +269,7 @@ def _missing_groups(ability: RunnerCapabilities) -> str:
 
 def check_images(settings: Settings) -> Finding:
     """Report how the images of jobs run."""
-    if settings.jobs.runner == "docker":
+    if settings.jobs.runner in {"docker", "kubernetes"}:
         return ok(_IMAGES, f"The engine has or pulls them.{_renamed_images(settings)}")
     if settings.jobs.runner == "process":
         return ok(_IMAGES, "Every image is this machine: names of images do not matter.")

@@ -8,18 +8,23 @@ from hublet.core.clock import format_duration, micros, monotonic
 from hublet.core.config import Settings, safe_database_url
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
+from hublet.core.heartbeat import HubProcess, list_processes
+from hublet.core.leases import lease_clock
 from hublet.core.logs import redact_text
 from hublet.core.sealing import KeyRing, KeyRingError
 from hublet.core.startup import keys_fit, load_keys
 from hublet.doctor import store
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.repos import scrub_store, usage, usage_store
+from hublet.runtime.supervisor import machines_store
+from hublet.storage import content_move
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
 
 _DATABASE = "database"
 _SCHEMA = "schema"
+_PROCESSES = "processes"
 _SQLITE = "sqlite:///"
 _SLOW_SECONDS = 0.02
 
@@ -28,6 +33,7 @@ _MAX_WAIT = timedelta(minutes=1)
 _START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
 _MAX_PARKED = 3
 _MAX_DAMAGED = 3
+_MACHINES = "machines"
 
 
 def find_ring(settings: Settings) -> KeyRing | Finding:
@@ -186,6 +192,24 @@ async def check_tasks(conn: Reader) -> Finding:
     return ok("tasks", f"{count} wait, none is parked.")
 
 
+async def check_machines(conn: Reader) -> Finding:
+    """Report machines whose jobs nobody looks after; none is known before the first job."""
+    known = await machines_store.list_machines(conn)
+    lost = [each for each in known if each.is_lost]
+    if not lost:
+        return ok(_MACHINES, f"{len(known)} known, all seen lately.")
+    now = lease_clock()
+    names = ", ".join(
+        f"{each.name} ({format_duration(timedelta(microseconds=now - each.seen_at))} ago)"
+        for each in lost
+    )
+    return warning(
+        _MACHINES,
+        f"Not seen lately: {names}.",
+        "Start hublet worker there, or wait: after a week they are forgotten. Their jobs are lost.",
+    )
+
+
 async def check_webhooks(conn: Reader) -> Finding:
     age = _age(await store.oldest_fresh_delivery(conn))
     if age > _MAX_WAIT:
@@ -199,15 +223,57 @@ async def check_webhooks(conn: Reader) -> Finding:
     return ok("webhooks", found)
 
 
+async def check_processes(conn: Reader, *, kind: str) -> Finding:
+    """Name the processes of the hub; `kind` is that of the database."""
+    everybody = await list_processes(conn, kind=kind)
+    alive = [each for each in everybody if each.is_alive]
+    lost = [each for each in everybody if not each.is_alive]
+    found = f"{len(alive)} run{'.' if not alive else ': '}{'; '.join(map(_describe, alive))}"
+    if lost:
+        return warning(
+            _PROCESSES,
+            f"{found} Ended without a word in the last day: {'; '.join(map(_describe, lost))}",
+            "They were killed or lost the database: see their logs. Each is named for a day.",
+        )
+    if len({each.version for each in alive}) > 1:
+        return warning(_PROCESSES, found, "Their versions differ: restart the older ones.")
+    return ok(_PROCESSES, found)
+
+
+def _describe(process: HubProcess) -> str:
+    since, seen = (f"{moment:%Y-%m-%d %H:%M}" for moment in (process.started_at, process.seen_at))
+    stopping = ", about to stop" if process.is_draining and process.is_alive else ""
+    return (
+        f"{process.name} on {process.node}, role {process.role}, version {process.version}, "
+        f"since {since}, seen {seen} UTC{stopping}."
+    )
+
+
 async def check_storage(conn: Reader, *, quickly: bool = False) -> Finding:
     """Check the storage; `quickly` tells its bytes as of the last pruning."""
     if count := await scrub_store.count_damaged(conn):
         return await _damaged_objects(conn, count)
+    if conn.hub.settings.storage.previous_url is not None:
+        return await _moving_content(conn, conn.hub.settings.storage.previous_url)
     totals = await (usage.known_totals if quickly else usage_store.totals)(conn)
     return ok(
         "storage",
         f"Repositories hold {totals['raw']} bytes; at rest are {totals['blobs']} whole and "
         f"{totals['xorbs']} in xorbs. Nothing is known to be damaged.",
+    )
+
+
+async def _moving_content(conn: Reader, previous: str) -> Finding:
+    ended_at = await content_move.find_end(conn, previous)
+    if ended_at is None:
+        advice = (
+            "Run hublet storage move until it copies nothing; then remove storage.previous_url."
+        )
+        return warning("storage", "Content is read from two stores.", advice)
+    return warning(
+        "storage",
+        f"Content is read from two stores; all of it was copied at {ended_at:%Y-%m-%d %H:%M} UTC.",
+        "Once hublet storage move copies nothing any more, remove storage.previous_url.",
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
@@ -12,7 +12,8 @@ from ipaddress import IPv4Address, IPv6Address
 from hublet.core.dataclasses import dataclass
 from hublet.gateway.errors import CannotJoinNetwork, NothingListens
 from hublet.gateway.namespace_sockets import NamespaceSockets
-from hublet.runtime.records import AttachPoint
+from hublet.runtime.errors import CannotAttach, PortClosed
+from hublet.runtime.records import AnyAttachPoint, AttachPoint
 from hublet.runtime.shim.system import descendants, read
 
 _CONNECT_SECONDS = 10.0
@@ -40,8 +41,10 @@ class Dialer:
 
     sockets: NamespaceSockets = field(default_factory=NamespaceSockets)
 
-    async def dial(self, attach_point: AttachPoint, port: int) -> socket.socket:
+    async def dial(self, attach_point: AnyAttachPoint, port: int) -> socket.socket:
         """Return a connected socket that does not block. Raises NothingListens or CannotJoinNetwork."""
+        if not isinstance(attach_point, AttachPoint):
+            return await _dial_remote(attach_point.dial(port))
         for family, address in await _listening_addresses(attach_point, port):
             made = await asyncio.to_thread(self._socket, attach_point, family)
             if await _try_connect(made, (address, port)):
@@ -49,12 +52,14 @@ class Dialer:
         raise NothingListens
 
     async def dial_peer(
-        self, attach_point: AttachPoint, addresses: Iterable[str], port: int
+        self, attach_point: AnyAttachPoint, addresses: Iterable[str], port: int
     ) -> socket.socket:
         """Return a socket to the first of a job's network group that accepts the connection.
 
         It is made in the job's own network. Raises NothingListens or CannotJoinNetwork.
         """
+        if not isinstance(attach_point, AttachPoint):
+            return await _dial_remote(attach_point.dial_peer(addresses, port))
         for address in addresses:
             made = await asyncio.to_thread(self.sockets.socket_in, attach_point, socket.AF_INET)
             if await _try_connect(made, (address, port)):
@@ -68,6 +73,15 @@ class Dialer:
         if attach_point.has_own_network:
             return self.sockets.socket_in(attach_point, family)
         return socket.socket(family)
+
+
+async def _dial_remote(dialing: Awaitable[socket.socket]) -> socket.socket:
+    try:
+        return await dialing
+    except PortClosed:
+        raise NothingListens from None
+    except CannotAttach as error:
+        raise CannotJoinNetwork(str(error)) from error
 
 
 async def _listening_addresses(attach_point: AttachPoint, port: int) -> Iterator[SocketAddress]:

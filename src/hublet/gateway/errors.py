@@ -10,11 +10,15 @@ HubError
 ├── InvalidRequest
 │   └── AmbiguousRequest        the job could read the request in another way than the hub
 ├── Unavailable
-│   └── JobNotStarted           the job is not running yet
+│   ├── JobNotStarted           the job is not running yet
+│   └── MachineAway             the machine of the job does not answer this one
+├── NotAllowed
+│   └── TunnelDenied            the order of another machine is forged, too old or used
 ├── JobEnded                    410: the job is over
 ├── Unreachable                 502
 │   ├── PortNotListening        nothing in the job listens on the port
 │   ├── JobElsewhere            the job runs on another machine
+│   ├── TunnelRefused           the machine of the job refused, and said why
 │   ├── NetworkUnreachable      the hub cannot join the network of the job
 │   └── BadResponse             the job sent no valid response
 └── ProxyFailed                 500: a bug of the hub
@@ -27,7 +31,14 @@ Exception
 └── ClientDisconnected          the client went away before the response
 """
 
-from hublet.core.errors import AuthenticationNeeded, HubError, InvalidRequest, NotFound, Unavailable
+from hublet.core.errors import (
+    AuthenticationNeeded,
+    HubError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    Unavailable,
+)
 
 
 class NoSuchHost(NotFound):
@@ -64,6 +75,22 @@ class Unreachable(HubError):
 class PortNotListening(Unreachable):
     def __init__(self, job_id: str, port: int) -> None:
         super().__init__(f"Nothing in the job {job_id} listens on port {port}.")
+
+
+class MachineAway(Unavailable):
+    def __init__(self, job_id: str, machine: str) -> None:
+        super().__init__(
+            f"The job {job_id} runs on the machine {machine}, which does not answer: try again."
+        )
+
+
+class TunnelDenied(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("This is for machines of this hub only.")
+
+
+class TunnelRefused(Unreachable):
+    """Has the sentence of the other machine."""
 
 
 class JobElsewhere(Unreachable):

@@ -1,5 +1,9 @@
 """Records of the gateway: jobs that are reached, and who may reach them by cookie or SSH key."""
 
+import socket
+from dataclasses import field
+from typing import Literal, Protocol
+
 from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import JobRecord
 
@@ -19,6 +23,8 @@ class ReachableJob:
     job: JobRecord
     runner: str | None
     handle: str | None
+    # Of its attempt; None: every machine reaches it, or it has not started.
+    machine_id: str | None = None
 
     @property
     def attempt_key(self) -> tuple[str, int]:
@@ -56,6 +62,7 @@ class RunningJob:
     job: JobRecord
     runner: str
     handle: str
+    machine_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +72,35 @@ class Guest:
     holder: KeyHolder
     running: RunningJob
     fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunnelOrder:
+    """What one machine of the hub asks another for, on behalf of a client with these credentials."""
+
+    kind: Literal["port", "forward", "session"]
+    job_id: str
+    attempt: int
+    # Of a port, and of a host that is forwarded to over SSH.
+    port: int = 0
+    host: str = ""
+    # Of a client of a port.
+    bearer: str | None = field(default=None, repr=False)
+    cookie: str | None = field(default=None, repr=False)
+    # Of an SSH client: its key, and what it wants to run.
+    fingerprint: str = ""
+    key_data: str = ""
+    # As JSON.
+    session: str = field(default="", repr=False)
+
+
+class RemoteJobs(Protocol):
+    """Ways into jobs of other machines."""
+
+    def is_elsewhere(self, machine_id: str | None) -> bool:
+        """Tell whether an attempt is on another machine than this one."""
+        ...
+
+    async def open(self, machine_id: str, order: TunnelOrder) -> socket.socket:
+        """Return a socket that leads to what was ordered. Raises HubError."""
+        ...

@@ -16,7 +16,12 @@ async def find_reachable(conn: Reader, job_id: str) -> ReachableJob | None:
     row = await _find_job(conn, job_id)
     if row is None:
         return None
-    return ReachableJob(job=job_record(row), runner=row["a_runner"], handle=row["a_handle"] or None)
+    return ReachableJob(
+        job=job_record(row),
+        runner=row["a_runner"],
+        handle=row["a_handle"] or None,
+        machine_id=row["a_machine_id"],
+    )
 
 
 async def find_running(conn: Reader, job_id: str) -> RunningJob | None:
@@ -26,14 +31,17 @@ async def find_running(conn: Reader, job_id: str) -> RunningJob | None:
     job = job_record(row)
     if job.stage is not Stage.running:
         return None
-    return RunningJob(job=job, runner=row["a_runner"], handle=row["a_handle"])
+    return RunningJob(
+        job=job, runner=row["a_runner"], handle=row["a_handle"], machine_id=row["a_machine_id"]
+    )
 
 
 async def _find_job(conn: Reader, job_id: str) -> Row | None:
     """Return a job with its current attempt, whose columns begin with `a_`."""
     return await conn.fetch_one(
         f"""
-        SELECT {JOB_COLUMNS}, a.runner AS a_runner, a.handle AS a_handle, a.ended_at AS a_ended_at
+        SELECT {JOB_COLUMNS}, a.runner AS a_runner, a.handle AS a_handle, a.ended_at AS a_ended_at,
+            a.machine_id AS a_machine_id
         FROM jobs j LEFT JOIN job_attempts a ON a.job_id = j.id AND a.number = j.attempt
         WHERE j.id = $1
         """,

@@ -62,12 +62,11 @@ def devices_of(flavor: Flavor, settings: Settings) -> tuple[str, ...]:
 
 def _accelerator(flavor: Flavor, size: FlavorSize) -> Accelerator | None:
     """Return the accelerator of a flavor; the hub knows the number of devices, not what they are."""
-    if not size.devices:
+    quantity = size.gpus or len(size.devices)
+    if not quantity:
         return None
     model = flavor.split("-")[0].upper()
-    return Accelerator(
-        type="gpu", model=model, quantity=str(len(size.devices)), vram="?", manufacturer="?"
-    )
+    return Accelerator(type="gpu", model=model, quantity=str(quantity), vram="?", manufacturer="?")
 
 
 def _pretty_name(flavor: Flavor) -> str:

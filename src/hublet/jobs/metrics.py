@@ -25,6 +25,7 @@ from hublet.core.http.event_streams import CheckAccess
 from hublet.core.schema import Schema
 from hublet.jobs import hardware, statistics_store, store
 from hublet.jobs.logs.reader import job_folder
+from hublet.jobs.logs.source import JobLog, StoredLog
 from hublet.jobs.records import Flavor, MeasuredAttempt, Stage, Usage
 
 KEEP_ALIVE_SECONDS = 30.0
@@ -176,14 +177,25 @@ def append_sample(path: Path, usage: Usage, limits: UsageLimits, *, at: int) -> 
 def read_history(path: Path) -> UsageHistory | None:
     """Return what was kept; None: nothing was, or the file is no history."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return parse_history(path.read_bytes())
     except FileNotFoundError:
         return None
+
+
+def find_history(path: Path, log: JobLog) -> UsageHistory | None:
+    """Return what was kept by this machine, or in the shared store beside the log."""
+    kept = read_history(path)
+    if kept is not None or not isinstance(log, StoredLog) or log.usage_key is None:
+        return kept
     try:
-        header = _read_header(file)
-        slots = os.pread(file, SLOTS * _SLOT.size, _HEADER.size)
-    finally:
-        os.close(file)
+        return parse_history(log.store.read(log.usage_key))
+    except FileNotFoundError:
+        # A newer one has taken its place just now.
+        return None
+
+
+def parse_history(data: bytes) -> UsageHistory | None:
+    header, slots = _parse_header(data), data[_HEADER.size :]
     if header is None:
         return None
     _mark, start, last, millicores, memory = header
@@ -204,10 +216,13 @@ def read_history(path: Path) -> UsageHistory | None:
 
 
 def _read_header(file: int) -> tuple[bytes, int, int, int, int] | None:
-    head = os.pread(file, _HEADER.size, 0)
+    return _parse_header(os.pread(file, _HEADER.size, 0))
+
+
+def _parse_header(head: bytes) -> tuple[bytes, int, int, int, int] | None:
     if len(head) < _HEADER.size or not head.startswith(_MARK):
         return None
-    mark, start, last, millicores, memory = _HEADER.unpack(head)
+    mark, start, last, millicores, memory = _HEADER.unpack_from(head)
     return mark, start, last, millicores, memory
 
 

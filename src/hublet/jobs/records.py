@@ -9,6 +9,8 @@ from hublet.tokens.delegations import Delegation
 
 # The channel that wakes supervisors and followers of jobs.
 JOBS = "jobs"
+# The channel that wakes followers when the store has more of a log.
+JOB_LOGS = "job-logs"
 # Linux passes no longer string to a program, and ends each with a zero byte.
 MAX_VARIABLE_BYTES = 131_071
 
@@ -234,6 +236,26 @@ class MeasuredAttempt:
     # None: no attempt runs right now.
     runner: str | None = None
     handle: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPart:
+    """What the shared store has of the log of one attempt."""
+
+    job_id: str
+    attempt: int
+    size: int = 0
+    lines: int = 0
+    # Where each object ends; it begins where the one before it ends.
+    ends: tuple[int, ...] = ()
+    # The number of lines before the end of each whole block.
+    block_lines: tuple[int, ...] = ()
+    # In microseconds; None: more may come.
+    ended_at: int | None = None
+    # A line after the last one that says what is missing.
+    notice: str | None = None
+    # The name of the object with the kept usage.
+    usage: str | None = None
 
 
 class Phase(StrEnum):

@@ -38,7 +38,7 @@ from hublet.jobs.request_schemas import Expose, JobRequest, Network, Volume, or_
 from hublet.repos.git import history
 from hublet.repos.records import Repo
 from hublet.repos.refs import service as refs
-from hublet.repos.service import git_folder
+from hublet.repos.service import open_folder
 from hublet.tokens.records import Caller
 
 REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
@@ -211,7 +211,7 @@ async def check_commits(database: Database, creator: Caller, volumes: Sequence[V
             continue
         async with database.read() as conn:
             repo = await get_mounted(conn, creator, place, mount)
-        folder = git_folder(database, repo.id)
+        folder = await open_folder(database, repo.id)
         if not await asyncio.to_thread(history.commit_exists, folder, mount.revision):
             raise VolumeRevisionNotFound(place, mount.source, mount.revision)
 

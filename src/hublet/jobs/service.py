@@ -56,6 +56,7 @@ QUEUED = "queued"
 # Of an owner with more, the oldest are not looked at.
 _MOST_RUNNING_SEARCHED = 200
 REMOVE_FOLDER = "jobs.remove-folder"
+TIDY_LOG = "jobs.tidy-log"
 
 
 def seal_secrets(keys: KeyRing, owner: str, secrets: Mapping[str, str]) -> bytes | None:

@@ -1,4 +1,4 @@
-"""SQL of the blobs that repositories may point to, and of attachments."""
+"""SQL of the blobs that repositories may point to, of direct uploads, and of attachments."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ import msgspec
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.core.dataclasses import dataclass
 from hublet.repos.records import Attachment, LinkedBlob
 from hublet.storage import store as contents
 from hublet.storage.records import Blob, Content
@@ -166,6 +167,72 @@ async def unlink(conn: Connection, repo_id: str, digests: Iterable[str]) -> int:
         repo_id,
         _json_array(digests),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectUpload:
+    """An upload to the object storage that a client makes itself; its content is a claim."""
+
+    id: str
+    repo_id: str
+    sha256: str
+    size: int
+    upload_id: str
+    parts: int
+    is_complete: bool = False
+
+
+_DIRECT_UPLOAD = "id, repo_id, sha256, size, upload_id, parts, is_complete"
+
+
+async def add_direct_upload(conn: Connection, upload: DirectUpload) -> None:
+    await conn.execute(
+        f"""
+        INSERT INTO direct_uploads ({_DIRECT_UPLOAD}, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        upload.id, upload.repo_id, upload.sha256, upload.size, upload.upload_id, upload.parts,
+        upload.is_complete, micros(),
+    )  # fmt: skip
+
+
+async def find_direct_upload(conn: Reader, upload: str) -> DirectUpload | None:
+    row = await conn.fetch_one(f"SELECT {_DIRECT_UPLOAD} FROM direct_uploads WHERE id = $1", upload)
+    return None if row is None else _direct_upload(row)
+
+
+async def list_direct_uploads(
+    conn: Reader, repo_id: str, digests: Iterable[str]
+) -> list[DirectUpload]:
+    """Return the uploads of these contents to a repository, the newest first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_DIRECT_UPLOAD} FROM direct_uploads
+        WHERE repo_id = $1 AND sha256 IN each($2) ORDER BY created_at DESC, id DESC
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+    return [_direct_upload(row) for row in rows]
+
+
+async def list_old_direct_uploads(conn: Reader, *, before: int, limit: int) -> list[DirectUpload]:
+    rows = await conn.fetch_all(
+        f"SELECT {_DIRECT_UPLOAD} FROM direct_uploads WHERE created_at < $1 LIMIT $2",
+        before, limit,
+    )  # fmt: skip
+    return [_direct_upload(row) for row in rows]
+
+
+async def set_direct_upload_complete(conn: Connection, upload: str) -> None:
+    await conn.execute("UPDATE direct_uploads SET is_complete = TRUE WHERE id = $1", upload)
+
+
+async def remove_direct_upload(conn: Connection, upload: str) -> None:
+    await conn.execute("DELETE FROM direct_uploads WHERE id = $1", upload)
+
+
+def _direct_upload(row: Row) -> DirectUpload:
+    return DirectUpload(**(dict(row) | {"is_complete": bool(row["is_complete"])}))
 
 
 def _json_array(digests: Iterable[str]) -> str:

@@ -17,11 +17,14 @@ from hublet.repos.cards import read_card
 from hublet.repos.errors import GitFailed, RepoFolderGone, StorageUnavailable
 from hublet.repos.git import bare_repos
 from hublet.repos.lifecycle import NewRepo
+from hublet.repos.packs import store as packs_store
+from hublet.repos.packs.workspaces import open_workspace
 from hublet.repos.records import (
     HEADS,
     MAIN,
     TAGS,
     Card,
+    NewPacks,
     Ref,
     Repo,
     RepoAddress,
@@ -54,6 +57,7 @@ class _CopiedContent:
     # Of main, with its card.
     head: str
     card: Card
+    packs: NewPacks | None = None
 
 
 async def duplicate(
@@ -68,17 +72,19 @@ async def duplicate(
             for ref in await ref_store.list_of(conn, source.id)
             if ref.name.startswith((HEADS, TAGS))
         ]
-    folder = service.git_folder(database, repo.id)
-    try:
-        content = await _copy_content(service.git_folder(database, source.id), folder, repo, refs)
-        async with database.transaction() as conn:
-            # The copy may have taken minutes, so the rights are checked once more.
-            source = await _get_again(conn, caller, address, source)
-            repo = replace(await _new_record(conn, caller, source, copy), id=repo.id)
-            return await _add(conn, source, repo, content)
-    except BaseException:
-        await asyncio.shield(asyncio.to_thread(bare_repos.remove, folder))
-        raise
+    origin = await service.open_folder(database, source.id)
+    async with open_workspace(database, repo.id, is_new=True) as work:
+        try:
+            content = await _copy_content(origin, work.folder, repo, refs)
+            content = replace(content, packs=await work.upload())
+            async with database.transaction() as conn:
+                # The copy may have taken minutes, so the rights are checked once more.
+                source = await _get_again(conn, caller, address, source)
+                repo = replace(await _new_record(conn, caller, source, copy), id=repo.id)
+                return await _add(conn, source, repo, content)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(bare_repos.remove, work.folder))
+            raise
 
 
 async def _get_again(conn: Reader, caller: Caller, address: RepoAddress, source: Repo) -> Repo:
@@ -124,6 +130,8 @@ async def _add(conn: Connection, source: Repo, repo: Repo, content: _CopiedConte
     await lifecycle.add_or_refuse(conn, repo)
     await ref_store.add_all(conn, repo.id, content.refs)
     await ref_store.set_head(conn, repo.id, content.head, card)
+    if content.packs is not None:
+        await packs_store.add_first(conn, repo.id, content.packs.packs, created_by=repo.creator_id)
     await blobs_store.link_those_of(conn, repo.id, source_id=source.id)
     await schedule_cutting(conn)
     await check_quota(conn, repo.owner_id, 0)

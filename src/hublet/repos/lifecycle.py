@@ -26,7 +26,9 @@ from hublet.repos.git.patterns import (
     NEW_DATASET_ATTRIBUTES,
 )
 from hublet.repos.names import check_repo_name
-from hublet.repos.records import MAIN, Card, Repo, RepoAddress, RepoType, Visibility
+from hublet.repos.packs import store as packs_store
+from hublet.repos.packs.workspaces import open_workspace
+from hublet.repos.records import MAIN, Card, NewPacks, Repo, RepoAddress, RepoType, Visibility
 from hublet.repos.refs import store as ref_store
 from hublet.repos.usage import check_quota
 from hublet.tokens.records import Caller, Scope
@@ -88,29 +90,36 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
         async with database.transaction() as conn:
             await add_or_refuse(conn, repo)
         return repo
-    folder = service.git_folder(database, repo.id)
     readme = space_readme(repo) if repo.type is RepoType.space else None
-    head = await asyncio.to_thread(
-        bare_repos.create_with_first_commit,
-        folder,
-        author=caller.user_name,
-        at=now(),
-        files=_first_files(repo.type, readme),
-    )
-    repo = _with_first_commit(repo, head, readme)
-    try:
-        async with database.transaction() as conn:
-            await add_or_refuse(conn, repo)
-            await ref_store.update_ref(
-                conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head)
-            )
-            if readme is not None:
-                card = Card(data=repo.card, tags=repo.tags)
-                await ref_store.set_head(conn, repo.id, head, card)
-    except BaseException:
-        await asyncio.to_thread(bare_repos.remove, folder)
-        raise
+    async with open_workspace(database, repo.id, is_new=True) as work:
+        head = await asyncio.to_thread(
+            bare_repos.create_with_first_commit,
+            work.folder,
+            author=caller.user_name,
+            at=now(),
+            files=_first_files(repo.type, readme),
+        )
+        repo = _with_first_commit(repo, head, readme)
+        try:
+            packs = await work.upload()
+            async with database.transaction() as conn:
+                await _add_with_first_commit(conn, repo, head, packs)
+        except BaseException:
+            await asyncio.to_thread(bare_repos.remove, work.folder)
+            raise
     return repo
+
+
+async def _add_with_first_commit(
+    conn: Connection, repo: Repo, head: str, packs: NewPacks | None
+) -> None:
+    await add_or_refuse(conn, repo)
+    await ref_store.update_ref(conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head))
+    if repo.type is RepoType.space:
+        card = Card(data=repo.card, tags=repo.tags)
+        await ref_store.set_head(conn, repo.id, head, card)
+    if packs is not None:
+        await packs_store.add_first(conn, repo.id, packs.packs, created_by=repo.creator_id)
 
 
 def _first_files(type_: RepoType, readme: bytes | None) -> dict[str, bytes]:

@@ -12,12 +12,17 @@ from hublet.core.queue import add as add_task
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoFolderGone
 from hublet.repos.git import bare_repos, packed_refs, quarantine
+from hublet.repos.packs import compaction
+from hublet.repos.packs.cache import hold, is_listed, path_of
 from hublet.repos.refs import store as ref_store
+from hublet.storage.object_store import has_shared_store
 
 REPACK = "repos.pack"
 
 # A busy repository is checked this often, an idle one not at all.
 REPACK_EVERY = timedelta(hours=1)
+# With a shared store, each push is a pack that every node fetches.
+REPACK_LISTED_EVERY = timedelta(minutes=1)
 
 
 async def sync_packed_refs(database: Database, repo_id: str) -> Path:
@@ -25,14 +30,19 @@ async def sync_packed_refs(database: Database, repo_id: str) -> Path:
 
     Call it right before git itself runs, and with no transaction open.
     """
-    folder = repos.git_folder(database, repo_id)
+    if has_shared_store(database.hub.settings):
+        # What is read of it below must be there afterwards, too.
+        await hold(path_of(database, repo_id))
     async with database.read() as conn:
         # The version is read first: refs that change in between are then merely newer than it.
         version = await ref_store.version_of(conn, repo_id)
-    if await asyncio.to_thread(packed_refs.version_of, folder) == version:
-        return folder
+    if await asyncio.to_thread(packed_refs.version_of, path_of(database, repo_id)) == version:
+        # Whoever wrote the list had all that its refs point to; the packs may be gone by now.
+        return await repos.open_folder(database, repo_id)
     async with database.read() as conn:
         current = {ref.name: ref.sha for ref in await ref_store.list_of(conn, repo_id)}
+    # After the refs, so that it has all that they point to.
+    folder = await repos.open_folder(database, repo_id)
     try:
         await asyncio.to_thread(packed_refs.write, folder, current, version=version)
     except FileNotFoundError:
@@ -41,15 +51,19 @@ async def sync_packed_refs(database: Database, repo_id: str) -> Path:
 
 
 async def schedule_repack(conn: Connection, repo_id: str) -> None:
-    """Check in an hour whether a repository needs packing; one such task waits at a time."""
+    """Check after a while whether a repository needs packing; one such task waits at a time."""
     body = json.dumps({"repo_id": repo_id})
-    task = NewTask(kind=REPACK, body=body, key=f"{REPACK}.{repo_id}", delay=REPACK_EVERY)
+    is_shared = has_shared_store(conn.hub.settings)
+    delay = REPACK_LISTED_EVERY if is_shared else REPACK_EVERY
+    task = NewTask(kind=REPACK, body=body, key=f"{REPACK}.{repo_id}", delay=delay)
     await add_task(conn, task)
 
 
 async def repack_if_needed(database: Database, repo_id: str) -> bool:
     """Repack a repository with many loose objects or packs; return whether it was done."""
-    folder = repos.git_folder(database, repo_id)
+    if await is_listed(database, repo_id):
+        return await compaction.repack_if_needed(database, repo_id)
+    folder = await repos.open_folder(database, repo_id)
     # Files know the real time, which test mode does not move.
     await asyncio.to_thread(quarantine.clear_abandoned, folder, now=now() - offset())
     if not await asyncio.to_thread(bare_repos.needs_repack, folder):

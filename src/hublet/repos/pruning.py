@@ -7,7 +7,7 @@ objects without rows. It is safe beside uploads and beside other pruning:
 - An upload puts its object first and adds the row after; pruning removes the row first, and then only
   an object that was not put within the last day. So whichever comes first, a row has its object: an
   upload that comes after the row went finds its object left alone, because it is new, and adds the row
-  anew; one that comes before has locked or renewed the row.
+  anew; one that comes before has locked or renewed the row. `storage.removals` has the rest of it.
 - A row is locked and looked at again before it goes. Who refers to it in the meantime waits and finds
   it gone, or was first and keeps it. A row of a blob or a xorb that is added again waits, too, and is
   then inserted.
@@ -37,15 +37,19 @@ from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
 from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
+from hublet.repos.packs.compaction import sweep as sweep_packs
 from hublet.storage.epochs import get_epoch_start
+from hublet.storage.holds import check_not_held
 from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,
     StoredObject,
     blob_key,
+    has_shared_store,
     open_store,
     xorb_key,
 )
+from hublet.storage.removals import remove_objects
 from hublet.storage.xorbs import footer_size
 
 PRUNE_BLOBS = "blobs.sweep"
@@ -107,6 +111,8 @@ async def prune_blobs(database: Database) -> None:
     async with database.transaction() as conn:
         await schedule_blob_pruning(conn, delay=PRUNE_EVERY)
     pruned = await prune(database)
+    if has_shared_store(database.hub.settings):
+        pruned += Pruned(freed_bytes=await sweep_packs(database))
     async with database.transaction() as conn:
         await usage.remember(conn, usage.Upkeep.pruning, freed=pruned.freed_bytes)
     await usage.measure(database)
@@ -116,12 +122,14 @@ async def prune(database: Database) -> Pruned:
     """Remove everything that nothing needs; return what it was."""
     objects = open_store(database.hub.settings)
     before = _object_limit()
+    async with database.transaction() as conn:
+        await check_not_held(conn)
     interrupted = await asyncio.to_thread(objects.remove_interrupted, before=before)
     pruned = Pruned(interrupted_bytes=interrupted, freed_bytes=interrupted)
     for step in _steps():
         pruned += await _repeat(database, objects, step)
     async for orphans in _find_orphan_objects(database, objects, before):
-        await asyncio.to_thread(objects.delete, [each.key for each in orphans], before=before)
+        await remove_objects(database, objects, [each.key for each in orphans], before=before)
         pruned += _count_orphans(orphans)
     return pruned
 
@@ -170,10 +178,11 @@ async def _repeat(
     pruned = Pruned()
     while True:
         async with database.transaction() as conn:
+            await check_not_held(conn)
             with conn.in_bulk():
                 batch = await step(conn)
         # Only after the commit can nobody find them through the database.
-        await asyncio.to_thread(objects.delete, batch.objects, before=_object_limit())
+        await remove_objects(database, objects, batch.objects, before=_object_limit())
         pruned += batch.rows
         if not batch.is_full:
             return pruned
@@ -279,6 +288,12 @@ def _count_orphans(orphans: Sequence[StoredObject]) -> Pruned:
 async def schedule_orphan_removal(conn: Connection) -> None:
     """Schedule the removal of orphans; one such task waits at a time."""
     await add_task(conn, NewTask(kind=REMOVE_ORPHANS, body="{}", key=REMOVE_ORPHANS))
+
+
+async def remove_interrupted(database: Database) -> None:
+    """Remove what uploads through this machine left that were not continued for a day."""
+    objects = open_store(database.hub.settings)
+    await asyncio.to_thread(objects.remove_interrupted, before=_object_limit())
 
 
 async def remove_orphans(database: Database) -> None:

@@ -11,26 +11,38 @@ from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
+from hublet.repos.lfs import direct_uploads
+from hublet.repos.packs.cache import path_of
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
+from hublet.storage.holds import after_backups
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
+@after_backups(repos.REMOVE_FOLDER)
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
-    folder = repos.git_folder(database, body["repo_id"])
+    folder = path_of(database, body["repo_id"])
     await asyncio.to_thread(bare_repos.remove, folder)
     cache = cache_in(database.hub.settings.database.data_dir)
     await asyncio.to_thread(cache.remove, body["repo_id"])
 
 
 @handles_slowly(pruning.REMOVE_ORPHANS)
+@after_backups(pruning.REMOVE_ORPHANS)
 async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
     await pruning.remove_orphans(database)
 
 
 @handles_slowly(pruning.PRUNE_BLOBS)
+@after_backups(pruning.PRUNE_BLOBS)
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
+    await direct_uploads.remove_given_up(database)
+
+
+@handles_slowly(direct_uploads.CHECK)
+async def check_direct_upload(database: Database, body: dict[str, Any]) -> None:
+    await direct_uploads.check_upload(database, body)
 
 
 @handles_slowly(scrubber.SCRUB)
@@ -44,6 +56,7 @@ async def cut_contents(database: Database, _body: dict[str, Any]) -> None:
 
 
 @handles_slowly(ingestion.REMOVE_WHOLE)
+@after_backups(ingestion.REMOVE_WHOLE)
 async def remove_whole_copies(database: Database, _body: dict[str, Any]) -> None:
     await ingestion.remove_whole_copies(database)
 
@@ -54,5 +67,6 @@ async def plan_packing(conn: Connection, event: RepoContentUpdated) -> None:
 
 
 @handles_slowly(maintenance.REPACK)
+@after_backups(maintenance.REPACK)
 async def pack(database: Database, body: dict[str, Any]) -> None:
     await maintenance.repack_if_needed(database, body["repo_id"])

@@ -209,6 +209,26 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewPack:
+    """A pack of git objects that is in the shared store, or comes with its row if it is small."""
+
+    name: str
+    size: int
+    objects: int
+    # The pack, and behind it its index.
+    data: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPacks:
+    """The packs that a change wrote, on a hub with a shared store."""
+
+    # False: the objects of this repository are still in the folder of a node, and so are these.
+    is_listed: bool
+    packs: tuple[NewPack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefTransaction:
     """Ref transaction: refs that move together, all or none, and what else changes with them."""
 
@@ -220,6 +240,8 @@ class RefTransaction:
     added_bytes: int = 0
     # The blobs that were uploaded with these refs.
     blobs: tuple[Blob, ...] = ()
+    # None without a shared store, and where no objects were written.
+    packs: NewPacks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

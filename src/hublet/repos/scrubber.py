@@ -19,6 +19,7 @@ from pathlib import Path
 from hublet.core import clock
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import Unavailable
 from hublet.core.logs import get_logger
 from hublet.core.queue import add_daily
 from hublet.repos import scrub_store, usage
@@ -139,8 +140,8 @@ class _Scrubber:
         """Read an object whole; return whether it is sound, was healed, or is damaged."""
         try:
             problem = await self._find_problem(each)
-        except OSError:
-            # The disk may be away for a moment: that is no damage.
+        except (OSError, Unavailable):
+            # The disk or the bucket may be away for a moment: that is no damage.
             log.exception("an object could not be read", kind=each.kind, digest=each.digest)
             return _SOUND
         async with self._database.transaction() as conn:
@@ -237,6 +238,7 @@ class _Scrubber:
         if await asyncio.to_thread(_put_whole_again, self._objects, sha256):
             async with self._database.transaction() as conn:
                 await scrub_store.set_uncut(conn, [sha256])
+                await store.check_present(conn, [blob_key(sha256)])
             return True
         other = await self._find_sound_layout(sha256, except_for=layouts)
         if other is None:

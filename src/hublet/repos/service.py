@@ -18,8 +18,8 @@ from hublet.core.queue import add as add_task
 from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import access, store
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
-from hublet.repos.git import bare_repos
 from hublet.repos.names import repo_name_key
+from hublet.repos.packs import cache as pack_cache
 from hublet.repos.records import Repo, RepoAddress, RepoViewer, Right
 from hublet.tokens.records import Caller, Scope
 
@@ -40,9 +40,13 @@ def snapshot(repo: Repo) -> RepoSnapshot:
     )
 
 
-def git_folder(database: Database, repo_id: str) -> Path:
-    """Return the folder of the bare git repository that holds a repository's content."""
-    return bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
+async def open_folder(database: Database, repo_id: str) -> Path:
+    """Return the folder of the bare git repository that holds a repository's content of this moment.
+
+    Call it after the refs were read, and with no transaction open: with a shared store, this node may
+    have to fetch packs first.
+    """
+    return await pack_cache.open_folder(database, repo_id)
 
 
 async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: Right) -> Repo:

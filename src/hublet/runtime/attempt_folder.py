@@ -1,5 +1,7 @@
-"""Folder of an attempt: status of its shim, identity of its process, files for long variables."""
+"""Folder of an attempt: status of its shim, identity of its process, start of its log, long variables."""
 
+import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -12,6 +14,10 @@ from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import MAX_VARIABLE_BYTES
 from hublet.runtime.shim.attempt import STATUS_FILE
 from hublet.runtime.shim.system import read, start_time
+
+_START_FILE = "log-start"
+_LOCK_FILE = "log-lock"
+_RETRY_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +92,34 @@ def spill_long_variables(
         (home / f".{name}").write_text(value, encoding="utf-8")
         fitting[f"{name}_FILE"] = f"{seen_at}/.{name}"
     return fitting
+
+
+def note_log_start(folder: Path, log: Path) -> None:
+    """Note where in the log an attempt begins; later calls change nothing."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if not (folder / _START_FILE).exists():
+        size = log.stat().st_size if log.exists() else 0
+        (folder / f"{_START_FILE}.new").write_text(str(size))
+        (folder / f"{_START_FILE}.new").rename(folder / _START_FILE)
+
+
+def read_log_start(folder: Path) -> int:
+    """Return where in the log an attempt begins, as it was noted. Blocks."""
+    return int((folder / _START_FILE).read_text())
+
+
+async def lock_log(folder: Path) -> int:
+    """Wait for the lock that keeps other followers out, here or in another process; return its file."""
+    descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise

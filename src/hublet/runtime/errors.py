@@ -10,6 +10,7 @@ Exception
 ├── CannotRun               the attempt can never start as it was ordered
 ├── CannotRunYet            the attempt cannot start now, but may later
 ├── CannotAttach            no process can be started in the attempt
+├── PortClosed              nothing in the attempt listens on the port
 ├── NetworkFailed           the kernel refused a network for jobs
 └── CheckoutAbandoned       nobody waits for the checkout any more
 """
@@ -46,6 +47,10 @@ class CannotRunYet(Exception):
 
 class CannotAttach(Exception):
     """No process can be started in the attempt; the text is for whoever requested it."""
+
+
+class PortClosed(Exception):
+    """Nothing in the attempt listens on the port."""
 
 
 class NetworkFailed(Exception):

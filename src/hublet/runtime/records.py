@@ -1,6 +1,8 @@
 """Interface of a runner: the order for an attempt, what a runner can do, and the protocol."""
 
-from collections.abc import AsyncIterator
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Protocol
@@ -54,6 +56,9 @@ class LaunchOrder:
     binds: tuple[BindMount, ...] = ()
     # Of the machine; they have the same names in the job.
     devices: tuple[str, ...] = ()
+    # Of a cluster: graphics cards, and labels of the nodes that it may run on.
+    gpus: int = 0
+    node_labels: tuple[tuple[str, str], ...] = ()
     hostname: str
     group: GroupMembership | None = None
 
@@ -90,10 +95,92 @@ class AttachPoint:
     container: str | None = None
 
 
+TerminalSize = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    # Columns and rows, then the same in pixels.
+    size: TerminalSize
+    # As RFC 4254 numbers them.
+    modes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachRequest:
+    """What to run in the job: a program, a shell if argv is empty, or an SFTP server."""
+
+    argv: Sequence[str] = ()
+    sftp: bool = False
+    # Whether the client sends the target of a symbolic link first, against the draft of SFTP.
+    target_first: bool = False
+    environment: Mapping[str, str] = field(repr=False)
+    terminal: Terminal | None = None
+
+
+class Attachment(Protocol):
+    """A process in the job; closing the attachment kills it and its descendants."""
+
+    # Non-blocking descriptors. With a terminal there is no stderr.
+    stdin: int
+    stdout: int
+    stderr: int | None
+
+    def send(self, number: signal.Signals) -> None: ...
+
+    def resize(self, size: TerminalSize) -> None: ...
+
+    def end_input(self) -> None:
+        """Close stdin of the process; only without a terminal."""
+        ...
+
+    async def ended(self) -> int:
+        """Wait for the end; return the exit status, negative for a signal."""
+        ...
+
+    def close(self) -> None: ...
+
+    async def wait_closed(self) -> None:
+        """Wait until the clean-up after `close` is done."""
+        ...
+
+
+class RemoteAttachPoint(Protocol):
+    """Where to attach to an attempt that an engine runs elsewhere, and that carries every byte."""
+
+    async def dial(self, port: int) -> socket.socket:
+        """Return a connected socket that does not block. Raises PortClosed or CannotAttach."""
+        ...
+
+    async def find_peers(self, name: str) -> list[str]:
+        """Return the members of its network group with a host name, to be dialed."""
+        ...
+
+    async def dial_peer(self, peers: Iterable[str], port: int) -> socket.socket:
+        """Return a socket to the first of them that listens. Raises PortClosed."""
+        ...
+
+    async def attach(self, request: AttachRequest) -> Attachment:
+        """Start a process in the attempt. Raises CannotAttach."""
+        ...
+
+
+AnyAttachPoint = AttachPoint | RemoteAttachPoint
+
+
 class Runner(Protocol):
     """Runs attempts. Every call is idempotent."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether its attempts run on this machine, where alone they can be looked after.
+
+        Otherwise an engine has them that the workers of every machine reach.
+        """
+        ...
 
     async def probe(self) -> RunnerCapabilities: ...
 
@@ -129,6 +216,6 @@ class Runner(Protocol):
 
     async def usage(self, handle: str) -> Usage | None: ...
 
-    async def attach_point(self, handle: str) -> AttachPoint | None:
-        """Return where to attach to an attempt; None: it does not run, or not on this machine."""
+    async def attach_point(self, handle: str) -> AnyAttachPoint | None:
+        """Return where to attach to an attempt; None: it does not run, or out of reach."""
         ...

@@ -5,7 +5,8 @@ run late, twice, or beside another one.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -60,7 +61,8 @@ async def refresh(database: Database, source: IndexSource, target_ids: Sequence[
         unread = await _unread_repos(conn, source, target_ids, stored)
         if not unread and await _current(conn, source, target_ids, stored, {}) == stored:
             return
-    texts = await asyncio.to_thread(_read_texts, database, unread)
+    folders = {repo.id: await repos.open_folder(database, repo.id) for repo in unread}
+    texts = await asyncio.to_thread(_read_texts, folders, unread)
     async with database.transaction() as conn:
         await index_store.lock(conn)
         known = await index_store.find(conn, target_ids)
@@ -98,13 +100,13 @@ def _text_version(repo: Repo) -> str | None:
     return repo.head_sha if repo.type.has_git and repo.gated is None else None
 
 
-def _read_texts(database: Database, unread: Iterable[Repo]) -> _Texts:
-    return {(repo.id, repo.head_sha or ""): _text_of(database, repo) for repo in unread}
+def _read_texts(folders: Mapping[str, Path], unread: Iterable[Repo]) -> _Texts:
+    return {(repo.id, repo.head_sha or ""): _text_of(folders[repo.id], repo) for repo in unread}
 
 
-def _text_of(database: Database, repo: Repo) -> tuple[str, ...]:
+def _text_of(folder: Path, repo: Repo) -> tuple[str, ...]:
     try:
-        text = cards.read_text(repos.git_folder(database, repo.id), repo.head_sha or "")
+        text = cards.read_text(folder, repo.head_sha or "")
     except HubError:
         # It was deleted a moment ago.
         return ()

@@ -10,7 +10,9 @@ RangeNotSatisfiable  416
 TooLarge
 └── FileTooLarge   413
 Unavailable
-└── StoreUnavailable  503
+├── StoreUnavailable  503
+├── ObjectLeaving     503
+└── UploadBeingChecked  503
 """
 
 from hublet.core.errors import HubError, InvalidRequest, NotAllowed, TooLarge, Unavailable
@@ -60,3 +62,22 @@ class StoreUnavailable(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The object storage does not answer; try again in a moment.")
+
+
+class ObjectLeaving(Unavailable):
+    """Nothing used a content for days; it is removed just as it arrives again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The same content is being removed, because nothing used it; send it again in a moment."
+        )
+
+
+class UploadBeingChecked(Unavailable):
+    """What a client sent to the object storage itself takes long to read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The upload arrived and is being checked; try again in a moment.",
+            retry_after_seconds=10,
+        )

@@ -11,18 +11,24 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
+from hublet.core.startup import CannotStart, check_writable
 from hublet.storage.spools import Spool
+
+if TYPE_CHECKING:
+    from hublet.storage.s3_multipart import MultipartUploads
 
 _PIECE_BYTES = 1 << 18
 # Objects that are named by a digest. They are two folders deep, each named by two characters of it.
 DIGEST_KINDS = frozenset({"blobs", "xorbs", "parts"})
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
+# Before it is all that there is.
+NEVER = datetime.max.replace(tzinfo=UTC)
 # How the name of an object ends that is being removed.
 _LEAVING = ".leaving"
 
@@ -57,6 +63,11 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Bytes by key. An object never changes: who puts it again puts the same content."""
 
+    @property
+    def can_put_aside(self) -> bool:
+        """Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`."""
+        ...
+
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
@@ -76,6 +87,16 @@ class ObjectStore(Protocol):
         """Store some bytes; only for what is known to be small."""
         ...
 
+    def copy(self, source: ObjectKey, target: ObjectKey, *, size: int) -> None:
+        """Put the bytes of an object once more, under another key."""
+        with self.new_spool(hashed=False) as spool:
+            spool.write_all(self.pieces(source, 0, size))
+            self.put(target, spool)
+
+    def multipart_uploads(self) -> "MultipartUploads | None":
+        """Return how clients can send objects to the store themselves, if they can."""
+        return None
+
     def read(self, key: ObjectKey) -> bytes:
         """Return all of an object that is known to be small; raise FileNotFoundError without it."""
         ...
@@ -94,20 +115,39 @@ class ObjectStore(Protocol):
         """Remove what uploads left that were not continued since then; return how many bytes."""
         ...
 
+    def probe(self) -> timedelta | None:
+        """Put, read and delete an object; return by how much the clock of the store is ahead.
+
+        Raises CannotStart with a sentence that says what is wrong.
+        """
+        ...
+
     def local_path(self, key: ObjectKey) -> Path | None:
         """Return where the object lies on this machine, if it does: the kernel can send it."""
         ...
 
-    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:
-        """Return an address at which everybody can read the object for a while, if there is one."""
+    def presigned_url(
+        self,
+        key: ObjectKey,
+        *,
+        life: timedelta,
+        media_type: str | None = None,
+        disposition: str | None = None,
+    ) -> str | None:
+        """Return an address at which everybody can read the object for a while, if there is one.
+
+        The response there has these headers, where the store can sign them. It is a credential.
+        """
         ...
 
 
 class LocalStore(ObjectStore):
     """A folder of one machine, or of a file system that several share, with one for each kind."""
 
+    can_put_aside = True
+
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.incoming = folder / "blobs" / "incoming"
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
@@ -148,14 +188,14 @@ class LocalStore(ObjectStore):
         if kind not in DIGEST_KINDS:
             yield from self._list_named(kind, prefix)
             return
-        for folder in sorted((self._folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
+        for folder in sorted((self.folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
             for path in _children(folder):
                 found = _stored_object(ObjectKey(kind, path.name), path)
                 if found is not None and path.name.startswith(prefix):
                     yield found
 
     def _list_named(self, kind: str, prefix: str) -> Iterator[StoredObject]:
-        root = self._folder / kind
+        root = self.folder / kind
         for folder, _, names in os.walk(root / prefix.rpartition("/")[0]):
             for path in (Path(folder, name) for name in names):
                 name = path.relative_to(root).as_posix()
@@ -215,12 +255,23 @@ class LocalStore(ObjectStore):
         self.delete([each.key for each in parts], before=before)
         return removed + sum(each.size for each in parts)
 
+    def probe(self) -> timedelta | None:
+        check_writable(self.folder)
+        return None
+
     def local_path(self, key: ObjectKey) -> Path:
         if key.kind in DIGEST_KINDS:
-            return self._folder / key.kind / key.name[:2] / key.name[2:4] / key.name
-        return self._folder / key.kind / key.name
+            return self.folder / key.kind / key.name[:2] / key.name[2:4] / key.name
+        return self.folder / key.kind / key.name
 
-    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:  # noqa: ARG002 - as the interface says
+    def presigned_url(
+        self,
+        key: ObjectKey,  # noqa: ARG002 - as the interface says
+        *,
+        life: timedelta,  # noqa: ARG002 - as above
+        media_type: str | None = None,  # noqa: ARG002 - as above
+        disposition: str | None = None,  # noqa: ARG002 - as above
+    ) -> str | None:
         return None
 
 
@@ -261,17 +312,42 @@ def has_shared_store(settings: Settings) -> bool:
 
 def open_store(settings: Settings) -> ObjectStore:
     """Return the store of a hub with these settings: the same one for the same settings."""
-    return _open_store(settings.storage.url, settings.database.data_dir)
+    url, previous_url = settings.storage.url, settings.storage.previous_url
+    return _open_stores(url, previous_url, settings.database.data_dir)
 
 
 @lru_cache(maxsize=8)
-def _open_store(url: str | None, data_dir: Path) -> ObjectStore:
+def _open_stores(url: str | None, previous_url: str | None, data_dir: Path) -> ObjectStore:
+    store = open_store_at(url, data_dir)
+    if previous_url is None or previous_url == url:
+        return store
+    # Only a hub whose content moves needs it.
+    from hublet.storage.moving_store import MovingStore  # noqa: PLC0415 - as above
+
+    return MovingStore(store, open_store_at(previous_url, data_dir))
+
+
+@lru_cache(maxsize=8)
+def open_store_at(url: str | None, data_dir: Path) -> ObjectStore:
+    """Return the store of an address; without one, that of the data folder."""
     if url is None:
         return LocalStore(data_dir)
     parts = urlsplit(url)
     if parts.scheme == "file":
         return LocalStore(Path(unquote(parts.path)))
-    # Its library is an extra.
-    from hublet.storage.s3_store import S3Store  # noqa: PLC0415 - as above
-
+    try:
+        from hublet.storage.s3_store import S3Store  # noqa: PLC0415 - its library is an extra
+    except ModuleNotFoundError:
+        raise CannotStart(
+            "storage.url names a bucket, and what reaches it is not installed: run "
+            "pip install 'hublet[s3]', or unset storage.url."
+        ) from None
     return S3Store(url, data_dir / "blobs" / "incoming")
+
+
+def probe_store(settings: Settings) -> timedelta | None:
+    """Try the shared store, if there is one; return by how much its clock is ahead, if it has one.
+
+    Raises CannotStart with a sentence. It blocks for some seconds when nobody answers.
+    """
+    return open_store(settings).probe() if has_shared_store(settings) else None

@@ -31,7 +31,7 @@ class Spool:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.NamedTemporaryFile(dir=folder, delete=False)  # noqa: SIM115
         self._sha256 = hashlib.sha256() if hashed else None
-        self._sha1 = None if size is None else _git_digest(size)
+        self._sha1 = None if size is None else git_digest(size)
         self.size = 0
 
     def __enter__(self) -> Self:
@@ -80,7 +80,7 @@ class Spool:
     def git_sha1(self) -> str:
         """Return the id of these bytes as a git blob; reads them once more."""
         self._file.flush()
-        digest = _git_digest(self.size)
+        digest = git_digest(self.size)
         with self.path.open("rb") as file:
             while data := file.read(_PIECE_BYTES):
                 digest.update(data)
@@ -112,7 +112,8 @@ class Spool:
         self.path.unlink(missing_ok=True)
 
 
-def _git_digest(size: int) -> "hashlib._Hash":
+def git_digest(size: int) -> "hashlib._Hash":
+    """Return the beginning of the digest that is the id of a git blob of this size."""
     # Ids of git objects are SHA-1 by definition; nothing here rests on its strength.
     return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)
 

@@ -1,20 +1,35 @@
 """SQL of blobs, of xorbs, and of the layouts of blobs: lists of segments that make them up."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 
 import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.storage.contents import is_kept_whole
+from hublet.storage.errors import ObjectLeaving
+from hublet.storage.object_store import ObjectKey, blob_key, open_store, xorb_key
 from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb, hash_of
 from hublet.storage.xorbs import XorbLayout
 
+# A removal takes seconds. One that has not ended after this time died, with all that it asked for.
+_LONGEST_REMOVAL = timedelta(hours=1)
+# Nobody puts an object and adds its row only after this time.
+_LONGEST_UPLOAD = timedelta(days=2)
+_MICROSECOND = timedelta(microseconds=1)
 
-async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
-    """Add blobs that the store has as whole objects.
 
-    One that is cut already stays so, and the object goes with the next pruning.
+async def add_blobs(
+    conn: Connection, blobs: Sequence[Blob], *, may_stay_whole: bool = False
+) -> None:
+    """Add blobs that were just put into the store as whole objects.
+
+    One that is cut already stays so, and the object goes with the next pruning; unless it may stay
+    whole, and downloads of its size are redirected to the object.
     """
+    settings = conn.hub.settings
     await conn.execute_many(
         """
         INSERT INTO blobs (sha256, size, is_whole, created_at) VALUES ($1, $2, TRUE, $3)
@@ -23,6 +38,12 @@ async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
         """,
         [(blob.sha256, blob.size, micros()) for blob in blobs],
     )
+    whole = [blob.sha256 for blob in blobs if may_stay_whole and is_kept_whole(settings, blob.size)]
+    if whole:
+        await conn.execute(
+            "UPDATE blobs SET is_whole = TRUE WHERE sha256 IN each($1)", _json_array(whole)
+        )
+    await check_present(conn, [blob_key(blob.sha256) for blob in blobs])
 
 
 async def add_xorb(conn: Connection, xorb: Xorb) -> None:
@@ -35,6 +56,45 @@ async def add_xorb(conn: Connection, xorb: Xorb) -> None:
         """,
         xorb.name, xorb.hash, xorb.chunks, xorb.size, xorb.stored_size, micros(),
     )  # fmt: skip
+    await check_present(conn, [xorb_key(xorb.name)])
+
+
+async def check_present(conn: Connection, keys: Sequence[ObjectKey]) -> None:
+    """Refuse to add rows for objects that a removal takes, or took, away (`storage.removals`)."""
+    objects = open_store(conn.hub.settings)
+    if objects.can_put_aside or not keys:
+        return
+    rows = await conn.fetch_all(
+        """
+        SELECT kind, name, began_at, ended_at FROM object_removals
+        WHERE kind = $1 AND name IN each($2)
+        """,
+        keys[0].kind, _json_array(key.name for key in keys),
+    )  # fmt: skip
+    began = micros() - _LONGEST_REMOVAL // _MICROSECOND
+    if any(row["ended_at"] is None and row["began_at"] > began for row in rows):
+        raise ObjectLeaving
+    for row in rows:
+        # Rare, and quick: it may be done within a transaction.
+        found = await asyncio.to_thread(objects.stat, ObjectKey(row["kind"], row["name"]))
+        if found is None:
+            raise ObjectLeaving
+
+
+async def add_removal(conn: Connection, removal: str, keys: Iterable[ObjectKey]) -> None:
+    """Note that objects are about to be removed; forget removals that no upload can meet."""
+    await conn.execute(
+        "DELETE FROM object_removals WHERE began_at < $1",
+        micros() - _LONGEST_UPLOAD // _MICROSECOND,
+    )
+    await conn.execute_many(
+        "INSERT INTO object_removals (id, kind, name, began_at) VALUES ($1, $2, $3, $4)",
+        [(removal, key.kind, key.name, micros()) for key in keys],
+    )
+
+
+async def end_removal(conn: Connection, removal: str) -> None:
+    await conn.execute("UPDATE object_removals SET ended_at = $2 WHERE id = $1", removal, micros())
 
 
 async def find_xorbs(conn: Reader, names: Iterable[str]) -> dict[str, Xorb]:

@@ -191,7 +191,16 @@ async def reset_health(conn: Connection, webhook_id: str) -> None:
 
 
 async def remove(conn: Connection, webhook_id: str) -> None:
-    # Deliveries first, in the order in which workers lock them; the rest goes with the webhook.
+    # On PostgreSQL no foreign key removes attempts. Then deliveries, in the order in which workers
+    # lock them; the rest goes with the webhook.
+    await conn.execute(
+        """
+        DELETE FROM webhook_attempts WHERE delivery_id IN (
+            SELECT id FROM webhook_deliveries WHERE webhook_id = $1
+        )
+        """,
+        webhook_id,
+    )
     await conn.execute("DELETE FROM webhook_deliveries WHERE webhook_id = $1", webhook_id)
     await conn.execute("DELETE FROM webhooks WHERE id = $1", webhook_id)
 

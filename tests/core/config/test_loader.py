@@ -14,6 +14,8 @@ KEY = "A" * 43
 SECRETS = {
     "server.metrics_token": "metrics-hunter2",
     "database.url": "postgresql://hub:hunter2@db/hub",
+    "database.listen_url": "postgresql://hub:hunter2@db:6432/hub",
+    "database.replica_url": "postgresql://hub:hunter2@replica/hub",
     "keys.ring": f"hunter2:{KEY}",
     "mail.smtp_url": "smtp://hub:hunter2@mail:587",
 }
@@ -136,10 +138,10 @@ def test_an_error_names_the_setting_its_source_and_the_rule() -> None:
         ),
         pytest.param("[sever]\nport = 1", "sever.port|; did you mean server.port?", id="a group"),
         pytest.param(
-            "[sever]", "sever|; did you mean server.port?", id="a group with nothing in it"
+            "[sever]", "sever|; did you mean server.role?", id="a group with nothing in it"
         ),
         pytest.param("port = 1", "port|; did you mean server.port?", id="a key without its group"),
-        pytest.param("server = 1", "server|; did you mean server.port?", id="a group without keys"),
+        pytest.param("server = 1", "server|; did you mean server.role?", id="a group without keys"),
         pytest.param("xyzzy = 1", "xyzzy|.", id="a key that is like no other"),
     ],
 )

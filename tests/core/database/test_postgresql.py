@@ -18,7 +18,8 @@ from hublet.core.database import (
     Database,
     DatabaseUnavailable,
     open_database,
-    postgresql,
+    postgresql_notices,
+    postgresql_pool,
 )
 from patience import SOON_SECONDS
 from postgresql_server import PostgresqlServer
@@ -270,7 +271,7 @@ async def test_nobody_waits_for_a_free_session_without_end(database: Database) -
 async def test_a_server_that_falls_silent_is_an_absent_one(
     server: PostgresqlServer, monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> None:
-    monkeypatch.setattr(postgresql, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(postgresql_pool, "_SILENCE_SECONDS", 0.5)
     hub = hub_of(Settings(), url=server.url, busy_timeout_seconds=PATIENCE)
     async with open_database(hub) as impatient:
         async with impatient.read() as conn:
@@ -290,14 +291,12 @@ async def test_a_server_that_falls_silent_is_an_absent_one(
 async def test_a_listening_session_that_falls_silent_is_replaced(
     server: PostgresqlServer, monkeypatch: pytest.MonkeyPatch, root: Any
 ) -> None:
-    monkeypatch.setattr(postgresql, "_LISTEN_SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(postgresql_notices, "_SILENCE_SECONDS", 0.3)
     hub = hub_of(Settings(), url=server.url, busy_timeout_seconds=PATIENCE)
     async with open_database(hub) as impatient:
         await wait_until_listening(impatient)
-        # Those of the pool say what they are; those that listen do not.
         pids = await root.fetch(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = '' "
-            "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'hublet notices'"
         )
         for row in pids:
             os.kill(row["pid"], signal.SIGSTOP)

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from hublet.app import with_edge
 from hublet.core.database import Database
+from hublet.gateway.ports.authorization import Credentials
 from hublet.gateway.ports.upstream import Upstream, connect
 from hublet.gateway.records import ReachableJob
 from hublet.serving import server_config
@@ -65,7 +66,7 @@ class Job:
     _port: int = 0
     _server: asyncio.Server | None = None
 
-    async def connect(self, _found: ReachableJob, _port: int) -> Upstream:
+    async def connect(self, _found: ReachableJob, _port: int, _of: Credentials) -> Upstream:
         made = socket.socket()
         made.setblocking(False)
         await asyncio.get_running_loop().sock_connect(made, ("127.0.0.1", self._port))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import asyncssh
 
+from hublet.core import metadata
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.gateway.ssh.listener import listen, run_gateway
@@ -55,10 +56,10 @@ async def test_the_first_guest_opens_the_gateway(database: Database) -> None:
     settings = database.hub.settings
     listener, with_ssh = listen(with_port(settings, 0, test_mode=True))
     port = with_ssh.jobs.ssh_port
-    path = settings.database.data_dir / "ssh_host_ed25519_key"
     async with run_gateway(database, listener, find_attach_point=nowhere):
         await asyncio.sleep(0.1)
-        assert not await asyncio.to_thread(path.exists)
+        async with database.read() as conn:
+            assert await metadata.find(conn, "ssh_host_key") is None
 
         keys = [
             await asyncssh.get_server_host_key("127.0.0.1", port, config=None) for _ in range(2)

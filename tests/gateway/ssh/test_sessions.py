@@ -14,7 +14,6 @@ from asyncssh.constants import PTY_ECHO, PTY_VINTR
 
 from gateway.ssh.guests import Key, SshHarness, a_harness, a_running_job, register
 from gateway.ssh.listening_jobs import a_port, listens
-from hublet.core.config import Settings
 from patience import SOON_SECONDS
 from people import Headers
 from runtime.attempts import a_while, eventually, sleepers
@@ -353,11 +352,7 @@ async def test_a_job_of_another_machine_says_so(harness: SshHarness, job_id: str
     assert str(ended.stderr).startswith("The job is not running on the machine that answers here")
 
 
-async def test_the_hub_is_known_again(
-    harness: SshHarness, job_id: str, key: Key, settings: Settings
-) -> None:
-    path = settings.database.data_dir / "ssh_host_ed25519_key"
-    assert path.stat().st_mode & 0o777 == 0o600
+async def test_the_hub_is_known_again(harness: SshHarness, job_id: str, key: Key) -> None:
     known = await asyncssh.get_server_host_key("127.0.0.1", harness.port, config=None)
     async with a_harness(harness.database) as other:
         again = await asyncssh.get_server_host_key("127.0.0.1", other.port, config=None)

@@ -13,7 +13,7 @@ from gateway.ssh.guests import Key, SshHarness, a_running_job, register
 from hublet.gateway.records import Guest
 from hublet.gateway.ssh import sessions
 from hublet.gateway.ssh.job_attachment import JobAttacher, SessionRequest
-from hublet.runtime.attach.attachments import Attachment
+from hublet.runtime.records import Attachment
 from patience import SOON_SECONDS
 from people import Headers
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hublet.runtime.attach.attachments import AttachRequest, Terminal
 from hublet.runtime.errors import CannotAttach
+from hublet.runtime.records import AttachRequest, Terminal
 from patience import SOON_SECONDS
 from runtime.attempts import a_while, eventually, sleepers
 from runtime.docker.exec_engine import Engine, an_engine

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from hublet.jobs.records import Phase, Usage
+from hublet.runtime.attempt_folder import note_log_start
 from hublet.runtime.docker.containers import config_of, observation_of, parse_time, usage_of
-from hublet.runtime.docker.log_follower import follow, note_start
+from hublet.runtime.docker.log_follower import follow
 from hublet.runtime.records import BindMount, LaunchOrder
 
 START, END = "2026-11-15T12:00:00.123456789Z", "2026-11-15T12:00:01.5Z"
@@ -146,9 +147,9 @@ def texts(folder: Path) -> list[str]:
 
 async def test_who_follows_again_writes_only_what_is_new(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("1 of an attempt before\n")
-    note_start(tmp_path, tmp_path / "log")
+    note_log_start(tmp_path, tmp_path / "log")
     await write(tmp_path, b"one\ntw", b"o\n")
-    note_start(tmp_path, tmp_path / "log")
+    note_log_start(tmp_path, tmp_path / "log")
 
     await write(tmp_path, b"one\ntwo\nthr", b"ee\nfour")
     await write(tmp_path, b"one\ntwo\nthree\nfour")
@@ -158,7 +159,7 @@ async def test_who_follows_again_writes_only_what_is_new(tmp_path: Path) -> None
 
 
 async def test_long_lines_are_counted_as_the_pieces_that_were_written(tmp_path: Path) -> None:
-    note_start(tmp_path, tmp_path / "log")
+    note_log_start(tmp_path, tmp_path / "log")
     long = b"x" * 150_000
     await write(tmp_path, long + b"\nend\n")
 

@@ -27,6 +27,7 @@ class Scripted:
 @dataclass(slots=True)
 class ScriptedRunner:
     name: str = "scripted"
+    is_local: bool = True
     attempts: dict[Key, Scripted] = field(default_factory=dict)
     # How often each attempt was ordered, and how often that began one.
     orders: Counter[Key] = field(default_factory=Counter)

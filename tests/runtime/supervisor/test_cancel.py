@@ -262,7 +262,7 @@ async def test_a_cancel_in_the_moment_of_a_failure_waits_for_no_back_off(
     job_id = await running(database, supervisor, runner)
     worker = await column(database, job_id, "claimed_by")
     async with database.read() as conn:
-        held = await store.find_held(conn, job_id, worker=worker)
+        held = await store.find_held(conn, job_id, supervisor.machine.locality(), worker=worker)
     assert held is not None
     await cancel(database, job_id)
 

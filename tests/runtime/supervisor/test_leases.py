@@ -2,9 +2,11 @@
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.core.machine import identify
 from hublet.jobs.service import transition
 from hublet.jobs.stages import StageChange, Trigger
 from hublet.runtime.supervisor import store
+from hublet.runtime.supervisor.records import Locality
 from hublet.runtime.supervisor.supervisor import Supervisor
 from jobs.jobs_api import set_row
 from runtime.supervisor.scripted_runner import ScriptedRunner
@@ -89,7 +91,8 @@ async def test_a_job_is_taken_once_and_changed_only_by_who_saw_it_last(database:
     async with database.transaction() as conn:
         assert await store.claim(conn, job_id, worker="one", lease=1)
         assert not await store.claim(conn, job_id, worker="other", lease=1)
-        held = await store.find_held(conn, job_id, worker="one")
+        here = Locality(machine=identify(database.hub.settings), lost_before=0)
+        held = await store.find_held(conn, job_id, here, worker="one")
         assert held is not None
         assert await transition(conn, held.job, change) is not None
         assert await transition(conn, held.job, change) is None

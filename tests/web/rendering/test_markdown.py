@@ -151,10 +151,19 @@ def test_names_numbers_and_commits_become_links() -> None:
     assert f'<a class="sha" href="/ada/engine/commit/{SHA}">{SHA}</a>' in html
 
 
+@pytest.mark.parametrize("repo", ["bob/loom", "datasets/bob/numbers"])
+def test_a_thread_of_another_repository_is_a_link_anywhere(repo: str) -> None:
+    for place in (PLACE, MarkdownPlace()):
+        html = render_comment(f"As in {repo}#12.", place)
+        assert f'<a class="thread" href="/{repo}/discussions/12">{repo}#12</a>' in html
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "`@ada #12`",
+        "`bob/loom#12`",
+        "https://a.example/bob/loom#12",
         "    @ada #12\n",
         "[@ada #12](https://a.example)",
         "a@ada.example.x/y#12",

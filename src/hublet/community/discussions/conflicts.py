@@ -23,6 +23,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.repos.git import bare_repos
 from hublet.repos.git.objects import signature_of
 from hublet.repos.git.trees import parse_pointer
+from hublet.repos.records import NewPacks
 
 # Of one pull request; who has more of them needs a machine of their own.
 MAX_FILES = 20
@@ -74,6 +75,7 @@ Solution = Mapping[str, str | ConflictSide]
 class WrittenSolution:
     oid: str
     added_bytes: int
+    packs: NewPacks | None = None
 
 
 def list_places(folder: Path, sides: Sides) -> tuple[ConflictPlaces, ...]:

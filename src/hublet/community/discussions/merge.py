@@ -19,9 +19,10 @@ from hublet.events import UpdatedRef
 from hublet.repos.cards import read_card
 from hublet.repos.commits.targets import CommitAddress, get_target
 from hublet.repos.errors import RefChanged
-from hublet.repos.records import HEADS, Card, RefTransaction, RepoAddress, Right
+from hublet.repos.packs.workspaces import open_workspace
+from hublet.repos.records import HEADS, Card, NewPacks, RefTransaction, RepoAddress, Right
 from hublet.repos.refs import service as refs
-from hublet.repos.service import git_folder
+from hublet.repos.service import open_folder
 from hublet.tokens.records import Caller
 
 # How often a merge is retried because one of the refs moved meanwhile.
@@ -49,6 +50,7 @@ class MergeResult:
     sides: Sides
     commit: PullRequestCommit | None
     card: Card | None
+    packs: NewPacks | None = None
 
 
 async def merge_into_base(
@@ -77,11 +79,14 @@ async def _try_merge(database: Database, caller: Caller, request: _MergeOrder) -
         plan = await _plan(conn, caller, address, number)
     if request.head not in {None, plan.sides.head}:
         raise SidesMoved
-    folder = git_folder(database, plan.discussion.repo.id)
-    merged = await asyncio.to_thread(_write_merge, folder, plan, author=caller.user_name)
-    async with database.transaction() as conn:
-        discussion = await service.get_for_change(conn, caller, address, number, right=Right.write)
-        return await _finish(conn, caller, discussion, merged, comment=request.comment)
+    async with open_workspace(database, plan.discussion.repo.id) as work:
+        merged = await asyncio.to_thread(_write_merge, work.folder, plan, author=caller.user_name)
+        merged = replace(merged, packs=await work.upload())
+        async with database.transaction() as conn:
+            discussion = await service.get_for_change(
+                conn, caller, address, number, right=Right.write
+            )
+            return await _finish(conn, caller, discussion, merged, comment=request.comment)
 
 
 async def _plan(conn: Reader, caller: Caller, address: RepoAddress, number: int) -> MergePlan:
@@ -152,7 +157,9 @@ async def _move_base(
 ) -> DiscussionRecord:
     new = merged.commit.oid if merged.commit else merged.sides.base
     update = UpdatedRef(ref=discussion.base, old_sha=merged.sides.base, new_sha=new)
-    move = RefTransaction(updates=(update,), actor_id=caller.user_id, card=merged.card)
+    move = RefTransaction(
+        updates=(update,), actor_id=caller.user_id, card=merged.card, packs=merged.packs
+    )
     return replace(discussion, repo=await refs.update_refs(conn, discussion.repo, move))
 
 
@@ -173,7 +180,7 @@ async def get_conflicts(
         head = await refs.get_sha(conn, discussion.repo, discussion.ref)
         base = await refs.get_sha(conn, discussion.repo, discussion.base)
     sides = Sides(base=base, head=head)
-    folder = git_folder(database, discussion.repo.id)
+    folder = await open_folder(database, discussion.repo.id)
     files = await asyncio.to_thread(conflicts.read_files, folder, sides)
     return ConflictView(discussion=discussion, sides=sides, files=files)
 
@@ -193,15 +200,18 @@ async def solve_conflicts(
     async with database.read() as conn:
         discussion = await _get_to_push(conn, caller, address, number)
         await _check_sides(conn, discussion, sides)
-    folder = git_folder(database, discussion.repo.id)
     base = discussion.base.removeprefix(HEADS)
     message = f"Merge {base} into {discussion.ref}"
     request = MergeRequest(author=caller.user_name, at=now(), message=message)
-    written = await asyncio.to_thread(conflicts.write_solution, folder, sides, solution, request)
-    async with database.transaction() as conn:
-        await service.lock(conn, discussion.repo.id, number)
-        discussion = await _get_to_push(conn, caller, address, number)
-        await _move_head(conn, caller, discussion, sides, written)
+    async with open_workspace(database, discussion.repo.id) as work:
+        written = await asyncio.to_thread(
+            conflicts.write_solution, work.folder, sides, solution, request
+        )
+        written = replace(written, packs=await work.upload())
+        async with database.transaction() as conn:
+            await service.lock(conn, discussion.repo.id, number)
+            discussion = await _get_to_push(conn, caller, address, number)
+            await _move_head(conn, caller, discussion, sides, written)
     return written.oid
 
 
@@ -235,6 +245,9 @@ async def _move_head(
         raise SidesMoved from None
     update = UpdatedRef(ref=discussion.ref, old_sha=sides.head, new_sha=written.oid)
     move = RefTransaction(
-        updates=(update,), actor_id=caller.user_id, added_bytes=written.added_bytes
+        updates=(update,),
+        actor_id=caller.user_id,
+        added_bytes=written.added_bytes,
+        packs=written.packs,
     )
     await refs.update_refs(conn, discussion.repo, move)

@@ -82,7 +82,7 @@ async def get(
             return DiscussionView(discussion=discussion, history=history)
         may_read_files = await repos.may(conn, caller, discussion.repo, Right.read)
         heads = await find_heads(conn, discussion)
-    folder = repos.git_folder(database, discussion.repo.id)
+    folder = await repos.open_folder(database, discussion.repo.id)
     compared = await asyncio.to_thread(
         _compare, folder, discussion, heads, with_diff=with_diff and may_read_files
     )

@@ -15,7 +15,7 @@ from hublet.community.papers.records import DailyPapersQuery, NewPaper, PaperRec
 from hublet.community.papers.schemas import IndexPaper, Paper, PaperItem, Upvotes
 from hublet.community.threads.records import Accounts, Thread
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn, Router
+from hublet.core.http import Conn, PublicReadConn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, Administrator, DiscussionWriter
@@ -89,7 +89,7 @@ def _new_paper(body: IndexPaper) -> NewPaper:
 
 
 @router.get("/api/papers", responses=PAGED_RESPONSES)
-async def list_papers(conn: ReadConn, page: PageQuery) -> list[Paper]:
+async def list_papers(conn: PublicReadConn, page: PageQuery) -> list[Paper]:
     """List papers, the newest here first, page by page."""
     papers = await store.list_newest(conn, after=page.after, limit=page.reach)
     return await _render(conn, page.cut(papers, position=lambda paper: paper.thread.id))
@@ -106,7 +106,7 @@ async def search_papers(
 
 
 @router.get("/api/daily_papers")
-async def list_daily_papers(conn: ReadConn, query: _DailyQuery) -> list[PaperItem]:
+async def list_daily_papers(conn: PublicReadConn, query: _DailyQuery) -> list[PaperItem]:
     """List the papers that were submitted on a day, in a week or in a month, or the latest."""
     return await _render_items(conn, await store.list_daily(conn, query))
 

@@ -26,7 +26,7 @@ MENTION = re.compile(
 
 
 # `#12` in the same repository, `ada/engine#12` or `datasets/ada/numbers#12` in another one.
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     r"(?<![\w&;/#\-])"
     r"(?P<repo>(?:(?:datasets|spaces|kernels|buckets|containers)/)?"
     r"[A-Za-z0-9][\w.\-]{0,95}/[A-Za-z0-9][\w.\-]{0,95})?"
@@ -37,7 +37,7 @@ _REFERENCE = re.compile(
 def referenced_threads(text: str) -> dict[str, list[int]]:
     """Return the numbers of the threads that a text names, by repository; "" is its own one."""
     found: dict[str, list[int]] = {}
-    for match in islice(_REFERENCE.finditer(_prose_of(text)), MAX_REFERENCES):
+    for match in islice(REFERENCE.finditer(_prose_of(text)), MAX_REFERENCES):
         found.setdefault(match["repo"] or "", []).append(int(match["number"]))
     return found
 

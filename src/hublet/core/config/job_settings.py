@@ -3,16 +3,20 @@
 from ipaddress import IPv4Address, IPv4Network
 
 from hublet.core.config.kinds import (
+    CLUSTER_NAME,
+    CLUSTER_NAMES,
     COUNT,
     DEVICES,
     DOMAIN,
     FLAG,
     FLAVORS,
+    IMAGE_NAME,
     IMAGES,
     IPV4_ADDRESSES,
     IPV4_NETWORKS,
     NETWORK,
     PRIVATE_RANGE,
+    RESOURCE_NAME,
     RUNNERS,
     FlavorSize,
     ImageSource,
@@ -106,4 +110,31 @@ class JobSettings:
         number(2**20, 10**15, int),
         "The memory that running jobs share out, in bytes; once it is set, groups do not share it.",
         unset="that of this machine",
+    )
+    namespace: str | None = setting(
+        None,
+        CLUSTER_NAME,
+        "The namespace of the cluster in which jobs run, where jobs.runner is kubernetes.",
+        unset="that of the kubeconfig or the service account",
+    )
+    helper_image: str | None = setting(
+        None,
+        IMAGE_NAME,
+        "The image that fills and reads the volumes of pods: the hub's own, or any with sh and tar.",
+        unset="none: jobs with volumes and spaces are refused",
+    )
+    pull_secrets: tuple[str, ...] = setting(
+        (), CLUSTER_NAMES, "Secrets of the namespace by which a cluster pulls the images of jobs."
+    )
+    queue: str | None = setting(
+        None, CLUSTER_NAME, "The queue of Kueue in which pods of jobs wait for their quota."
+    )
+    pod_user: int = setting(
+        1000, number(1, 2**31 - 1, int), "The user that jobs run as in a cluster; never root."
+    )
+    pod_disk_bytes: int | None = setting(
+        None, number(2**20, 10**15, int), "What a pod of a job may write to its node, in bytes."
+    )
+    gpu_resource: str = setting(
+        "nvidia.com/gpu", RESOURCE_NAME, "What a cluster calls the graphics cards of gpu=n."
     )

@@ -1,5 +1,6 @@
 """Kinds of settings: the parser of a value, the words of its rule, the field that declares it."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -73,6 +74,16 @@ def one_of(table: Mapping[str, object]) -> Kind:
     return Kind(words=f"one of {', '.join(table)}", read=read)
 
 
+_MAX_PROCESSES = 256
+
+
+def _read_processes(value: object) -> int:
+    """Return how many; auto is one for each core that this process may use."""
+    if str(value).strip().lower() == "auto":
+        return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
+    return int(number(1, _MAX_PROCESSES, int).read(value))
+
+
 def _read_base_url(value: object) -> str:
     url = _read_text(value).lower().removesuffix("/")
     # Looking at the port makes urlsplit check it, and the brackets of an IPv6 address.
@@ -90,8 +101,13 @@ class FlavorSize:
     memory_bytes: int
     # Each is for one job at a time.
     devices: tuple[str, ...] = ()
+    # Of a cluster: graphics cards, and labels of the nodes that its jobs may run on.
+    gpus: int = 0
+    node_labels: tuple[tuple[str, str], ...] = ()
 
 
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
+_MOST_GPUS = 64
 _UNITS = {"M": 2**20, "G": 2**30}
 
 
@@ -106,12 +122,35 @@ def _read_flavor(text: str) -> FlavorSize:
     match = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])(?::(.+))?", text)
     if match is None or not float(match[2]):
         raise ValueError(text)
+    devices, gpus, node_labels = _read_extras(match[5] or "")
     return FlavorSize(
         name=match[1],
         cores=float(match[2]),
         memory_bytes=int(match[3]) * _UNITS[match[4]],
-        devices=tuple(map(_read_device, match[5].split("+"))) if match[5] else (),
+        devices=tuple(map(_read_device, devices.split("+"))) if devices else (),
+        gpus=gpus,
+        node_labels=node_labels,
     )
+
+
+def _read_extras(text: str) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+    """Return devices, graphics cards and labels of nodes: `/dev/…`, `gpu=n`, `node=label:value`."""
+    labels = list[tuple[str, str]]()
+    while match := re.search(rf":?node=({_LABEL}):({_LABEL})$", text):
+        labels.insert(0, (match[1], match[2]))
+        text = text[: match.start()]
+    rest, _, gpus = text.rpartition("gpu=")
+    if not gpus or not gpus.isdigit():
+        return text, 0, tuple(labels)
+    if not 0 < int(gpus) <= _MOST_GPUS:
+        raise ValueError(text)
+    return rest.removesuffix(":"), int(gpus), tuple(labels)
+
+
+def _read_cluster_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", text):
+        raise ValueError(text)
+    return text
 
 
 def _read_device(text: str) -> str:
@@ -184,7 +223,8 @@ FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_read_text(v
 BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
 FLAVORS = Kind(
     words="a list of different flavor=cores:memory or flavor=cores:memory:devices, such as "
-    "cpu-basic=2:16G or t4-small=4:16G:/dev/nvidia0+/dev/nvidia1",
+    "cpu-basic=2:16G or t4-small=4:16G:/dev/nvidia0+/dev/nvidia1, or in a cluster "
+    "t4-small=4:16G:gpu=1:node=label:value",
     read=_read_flavors,
 )
 DEVICES = Kind(words="a list of devices such as /dev/nvidiactl", read=_read_devices)
@@ -192,8 +232,21 @@ IMAGES = Kind(
     words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
     read=_read_images,
 )
+CLUSTER_NAMES = Kind(
+    words="a list of names as a cluster allows them: lower-case letters, digits and -.",
+    read=lambda value: tuple(map(_read_cluster_name, _read_list(value))),
+)
+CLUSTER_NAME = text_matching(
+    "a name as a cluster allows it", r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+)
+IMAGE_NAME = text_matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+RESOURCE_NAME = text_matching(
+    "a resource of a cluster such as nvidia.com/gpu", r"[a-z0-9.-]+/[A-Za-z0-9._-]+"
+)
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
-RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker")})
+RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker", "kubernetes")})
+ROLES = one_of({role: role for role in ("all", "api", "worker")})
+PROCESSES = Kind(words=f"auto or a whole number from 1 to {_MAX_PROCESSES}", read=_read_processes)
 SIGN_UP = one_of({who: who for who in ("closed", "invited", "open")})
 RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_key_ring)
 COUNT = number(1, 10**9, int)
@@ -202,9 +255,17 @@ FORMATS = one_of({form: form for form in ("auto", "console", "json")})
 SERVER_NAME = text_matching("a host name or an IP address", r"[A-Za-z0-9._:-]+")
 DOMAIN = text_matching("a domain name", r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 BEARER = text_matching("one word of letters, digits and -._~+/=", r"[A-Za-z0-9._~+/=-]+")
+_POSTGRESQL = rf"postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?"
 DATABASE = text_matching(
     "a postgresql:// or sqlite:///path URL, special characters in its password %-encoded",
-    rf"sqlite:///.+|postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?",
+    rf"sqlite:///.+|{_POSTGRESQL}",
+)
+POSTGRESQL = text_matching(
+    "a postgresql:// URL, special characters in its password %-encoded", _POSTGRESQL
+)
+COLLECTOR = text_matching(
+    "an http or https URL such as http://localhost:4318/v1/traces",
+    rf"https?://{_HOST}/[^?#\s@]*",
 )
 STORAGE = text_matching(
     "a file:///folder or s3://bucket/prefix?endpoint=…&region=… URL",

@@ -22,6 +22,8 @@ _SHORT_VARIABLES = {
     "server.base_url": "HUBLET_BASE_URL",
     "server.host": "HUBLET_HOST",
     "server.port": "HUBLET_PORT",
+    "server.role": "HUBLET_ROLE",
+    "server.processes": "HUBLET_PROCESSES",
     "server.test_mode": "HUBLET_TEST_MODE",
     "tokens.prefix": "HUBLET_TOKEN_PREFIX",
 }
@@ -122,6 +124,11 @@ def _build_group(group: str, values: dict[str, Any]) -> Any:
     named = (key.partition(".") for key in values)
     own = {name: values[f"{group}.{name}"] for start, _, name in named if start == group}
     return replace(getattr(_DEFAULTS, group), **own)
+
+
+def aws_environment() -> dict[str, str]:
+    """Return the variables by which programs learn how to reach AWS and what is like it."""
+    return {name: value for name, value in os.environ.items() if name.startswith("AWS_") and value}
 
 
 def _from_variables(environ: Mapping[str, str]) -> _SourceValues:

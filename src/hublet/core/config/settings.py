@@ -9,6 +9,7 @@ from hublet.core.config.job_settings import JobSettings
 from hublet.core.config.kinds import (
     BASE_URL,
     BEARER,
+    COLLECTOR,
     COUNT,
     DATABASE,
     FLAG,
@@ -16,8 +17,11 @@ from hublet.core.config.kinds import (
     FORMATS,
     LEVELS,
     NETWORKS,
+    POSTGRESQL,
     PREFIX,
+    PROCESSES,
     RING,
+    ROLES,
     SENDER,
     SERVER_NAME,
     SIGN_UP,
@@ -43,6 +47,18 @@ class ServerSettings:
     base_url: str | None = setting(
         None, BASE_URL, "What every link in an answer begins with.", unset="http://host:port"
     )
+    node_name: str | None = setting(
+        None,
+        SERVER_NAME,
+        "The name of this machine among those of one hub; it must not change while jobs run.",
+        unset="the name of the host",
+    )
+    node_url: str | None = setting(
+        None,
+        BASE_URL,
+        "Where the other machines of this hub reach this one, for ports and shells of its jobs.",
+        unset="the address it listens on; its name if that is any",
+    )
     trusted_proxies: tuple[Network, ...] = setting(
         (), NETWORKS, "Reverse proxies whose X-Forwarded-For is believed."
     )
@@ -67,6 +83,19 @@ class ServerSettings:
     stop_grace_seconds: float = setting(
         10.0, number(0, 3600), "How long a stop waits for what is running."
     )
+    drain_seconds: float = setting(
+        0.0, number(0, 3600), "How long a stop goes on serving while /readyz already says 503."
+    )
+    role: str = setting(
+        "all",
+        ROLES,
+        "What hublet serve runs: the API, the worker behind it (worker), or both (all).",
+    )
+    processes: int = setting(
+        1,
+        PROCESSES,
+        "Processes of the API behind one port, on PostgreSQL; auto: one for each core.",
+    )
     metrics_token: str | None = setting(
         None, BEARER, "When set, /metrics needs it as a bearer token.", secret=True
     )
@@ -79,6 +108,27 @@ class DatabaseSettings:
     )
     url: str | None = setting(
         None, DATABASE, "The database.", unset="the file hub.db in the data folder", secret=True
+    )
+    listen_url: str | None = setting(
+        None,
+        POSTGRESQL,
+        "Where notices between processes go: past PgBouncer, straight to PostgreSQL.",
+        unset="the same as database.url",
+        secret=True,
+    )
+    pgbouncer: bool = setting(
+        False,
+        FLAG,
+        "database.url leads to PgBouncer in transaction mode; then database.listen_url is needed.",
+    )
+    replica_url: str | None = setting(
+        None,
+        POSTGRESQL,
+        "A replica that answers public lists to callers without a token.",
+        secret=True,
+    )
+    replica_lag_seconds: float = setting(
+        5.0, number(0.1, 3600), "How late the replica may be; if it is later, the primary answers."
     )
     pool_size: int = setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
     busy_timeout_seconds: float = setting(
@@ -145,6 +195,11 @@ class WorkerSettings:
     lease_seconds: float = setting(
         30.0, number(1, 3600), "How long a task stays with a worker that gives no sign of life."
     )
+    machine_lease_seconds: float = setting(
+        180.0,
+        number(1, 86400),
+        "How long a machine may give no sign of life before its jobs count as lost.",
+    )
     max_attempts: int = setting(12, COUNT, "Attempts before a task is given up.")
     poll_seconds: float = setting(
         1.0, number(0.01, 60), "How often to look for work that nothing announced."
@@ -183,8 +238,16 @@ class StorageSettings:
         "Where content lies that every node of the hub can reach; s3:// needs hublet[s3].",
         unset="the data folder",
     )
+    previous_url: str | None = setting(
+        None, STORAGE, "A second store, which is read while content moves between two."
+    )
     redirect: bool = setting(
         True, FLAG, "Large downloads are redirected to the object storage, where it has addresses."
+    )
+    direct_uploads: bool = setting(
+        True,
+        FLAG,
+        "Git LFS clients send large files to the object storage itself; storage.redirect too must be on.",
     )
     cache_bytes: int = setting(
         50_000_000_000,
@@ -252,6 +315,20 @@ class PageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracingSettings:
+    url: str | None = setting(
+        None,
+        COLLECTOR,
+        "Where traces are sent by OTLP; needs hublet[otel].",
+        unset="no traces",
+    )
+    ratio: float = setting(1.0, number(0, 1), "Which part of all traces is sent.")
+    propagate: bool = setting(
+        False, FLAG, "Calls to webhooks and other strangers name the trace, in traceparent."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     level: str = setting("info", LEVELS, "The least level that is written.")
     format: str = setting(
@@ -277,6 +354,7 @@ class Settings:
     jobs: JobSettings = field(default_factory=JobSettings)
     pages: PageSettings = field(default_factory=PageSettings)
     logs: LogSettings = field(default_factory=LogSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
     # The file that was read, if any: jobs must not see it, because it may hold secrets.
     file: Path | None = field(default=None, compare=False)
     # By key, in words, where a value comes from that is not the default.

@@ -7,7 +7,8 @@ are translated here:
 - `IN each($1)` matches any element of a JSON array given as text;
 - `/* claim */` at the end of a sub-select, inside `Connection.claim`, skips rows that
   another worker has locked;
-- `TEXT` in a migration compares byte by byte, as SQLite does.
+- `TEXT` in a migration compares byte by byte, as SQLite does; what stands between `-- only postgresql`
+  and `-- end` in a migration is nothing to SQLite.
 """
 
 from hublet.core.database.engine import (

@@ -10,7 +10,7 @@ from contextlib import (
     contextmanager,
 )
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
@@ -107,6 +107,10 @@ class Connection(Reader):
         """Run the statements of a migration."""
 
     @abstractmethod
+    async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:
+        """Add rows from a file in PostgreSQL's text format of COPY."""
+
+    @abstractmethod
     def wake(self, channel: str) -> None:
         """Wake the channel's subscribers, in every process, once this is committed."""
 
@@ -149,6 +153,10 @@ class Database(ABC):
 
     @abstractmethod
     def read(self) -> AbstractAsyncContextManager[Reader]: ...
+
+    def read_replica(self) -> AbstractAsyncContextManager[Reader]:
+        """Like `read`, but what it sees may be some seconds old, where there is a replica."""
+        return self.read()
 
     @abstractmethod
     async def close(self) -> None: ...

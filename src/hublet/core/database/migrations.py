@@ -1,7 +1,7 @@
 """Migrations: numbered SQL files that bring a database to the schema of this version."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 
@@ -66,6 +66,19 @@ async def pending_migrations(database: Database) -> list[str]:
         ]
 
 
+def check_known(applied: Mapping[int, str]) -> None:
+    """Raise SchemaError unless this version knows all of these migrations, as they were."""
+    _check_applied(applied, known_migrations())
+
+
+async def apply_schema(conn: Connection, numbers: Collection[int]) -> None:
+    """Bring an empty database to an earlier schema; its rows, also of these migrations, come after."""
+    await conn.apply(_TABLE)
+    for migration in known_migrations():
+        if migration.number in numbers:
+            await conn.apply(migration.script)
+
+
 @contextmanager
 def _explain_failures() -> Iterator[None]:
     try:
@@ -107,7 +120,7 @@ async def _applied_digests(conn: Connection) -> dict[int, str]:
     return {row["number"]: row["digest"] for row in rows}
 
 
-def _check_applied(applied: dict[int, str], known: list[Migration]) -> None:
+def _check_applied(applied: Mapping[int, str], known: list[Migration]) -> None:
     newest = max((migration.number for migration in known), default=0)
     if ahead := [number for number in applied if number > newest]:
         raise SchemaError(

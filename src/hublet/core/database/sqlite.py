@@ -13,6 +13,7 @@ from hublet.core.clock import monotonic
 from hublet.core.database.engine import Connection, Database, DatabaseUnavailable, Reader
 from hublet.core.database.sqlite_connections import SqliteConnection, SqliteReader, engine_errors
 from hublet.core.hub import Hub
+from hublet.core.tracing import leaf_span
 
 T = TypeVar("T")
 
@@ -62,12 +63,13 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         conn = SqliteConnection(self)
-        try:
-            yield conn
-        except BaseException:
-            conn.roll_back()
-            raise
-        await conn.commit()
+        with leaf_span("transaction"):
+            try:
+                yield conn
+            except BaseException:
+                conn.roll_back()
+                raise
+            await conn.commit()
 
     def read(self) -> AbstractAsyncContextManager[Reader]:
         self._check_open()

@@ -11,7 +11,7 @@ from contextlib import (
 )
 from functools import lru_cache, partial
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from hublet.core.database.engine import (
     Connection,
@@ -201,8 +201,22 @@ class SqliteConnection(Connection):
 
     async def apply(self, script: str) -> None:
         # A table that is nothing but its key needs no second copy of it.
+        script = re.sub(r"-- only postgresql\n.*?-- end\n", "", script, flags=re.DOTALL)
         for statement in split_statements(script.replace("/* clustered */", "WITHOUT ROWID")):
             await self.execute(statement)
+
+    async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:
+        # Only a restore needs it.
+        from hublet.core.database.table_copy import parse_rows  # noqa: PLC0415 - as above
+
+        info = await self.fetch_all(f'PRAGMA table_info("{table}")')
+        types = {row["name"]: row["type"].upper() for row in info}
+        names = ", ".join(f'"{column}"' for column in columns)
+        values = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+        await self.execute_many(
+            f'INSERT INTO "{table}" ({names}) VALUES ({values})',
+            parse_rows(rows, [types[column] for column in columns]),
+        )
 
     def wake(self, channel: str) -> None:
         self._wakes.add(channel)

@@ -122,6 +122,8 @@ class ConnectionGuard:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
+        # Each response is the last on its connection: who comes back is to come to another process.
+        self.is_draining = False
         self._connections: set[GuardedConnection] = set()
         self._by_address: dict[str | None, set[GuardedConnection]] = {}
         self._limit, self._first_reserved = _descriptors()

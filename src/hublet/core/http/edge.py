@@ -8,11 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hublet.core.config import Settings, called_address
+from hublet.core.config import called_address
 from hublet.core.errors import HubError, InvalidRequest, NotFound
 from hublet.core.http.error_responses import hub_error_response, unexpected_response
 from hublet.core.http.exchange import (
     Exchange,
+    RecentWriters,
     RequestQuotas,
     client_address,
     is_streamed,
@@ -21,12 +22,14 @@ from hublet.core.http.exchange import (
 )
 from hublet.core.http.headers import PREFLIGHT, ResponseHeaders, allows_other_origins
 from hublet.core.http.routers import FastHandler
+from hublet.core.hub import Hub
 from hublet.core.limits import raise_when_exceeded
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
 
 log = get_logger("http")
 
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 # Returns the caller of an Authorization header if that is known without a query.
@@ -40,7 +43,7 @@ class Edge:
         self,
         app: ASGIApp,
         *,
-        settings: Settings,
+        hub: Hub,
         fast_routes: dict[tuple[str, str], FastHandler],
         known_caller: KnownCaller,
         access_log: AccessLog | None,
@@ -51,9 +54,11 @@ class Edge:
         self._known_caller = known_caller
         self._access_log = access_log
         self._metrics = metrics
+        settings = hub.settings
         self._trusted = settings.server.trusted_proxies
         self._largest_body = settings.limits.body_bytes
-        self._quotas = RequestQuotas(settings)
+        self._quotas = RequestQuotas(settings, hub.process)
+        self._writers = None if settings.database.replica_url is None else RecentWriters()
         self._local_urls = settings.local_urls()
         self._added = ResponseHeaders(https=settings.base_url.startswith("https://"))
 
@@ -89,16 +94,17 @@ class Edge:
             self._close(scope, exchange, (time.perf_counter_ns() - start) // 1000)
 
     def _open(self, scope: Scope, headers: dict[bytes, bytes]) -> Exchange:
-        raw = headers.get(b"authorization")
+        raw, address = headers.get(b"authorization"), self._address(scope)
         authorization = None if raw is None else raw.decode("latin-1")
         caller = None if authorization is None else self._known_caller(authorization)
         return Exchange(
             request_id=request_id_of(headers),
-            address=self._address(scope),
+            address=address,
             authorization=authorization,
             known_caller=caller,
             user=None if caller is None else caller.user_name,
             has_origin=b"origin" in headers,
+            wrote_lately=self._writers is not None and self._writers.has(address),
         )
 
     def _address(self, scope: Scope) -> str:
@@ -165,6 +171,8 @@ class Edge:
 
     def _close(self, scope: Scope, exchange: Exchange, micros: int) -> None:
         method, path = scope["method"], scope["path"]
+        if self._writers is not None and method not in _READING_METHODS:
+            self._writers.note(exchange.address)
         route = (
             path
             if (method, path) in self._fast_routes

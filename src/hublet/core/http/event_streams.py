@@ -18,7 +18,8 @@ from hublet.core.http.exchange import exchange_of
 
 _MEDIA_TYPE = "text/event-stream"
 
-_BACK_STOP_SECONDS = 3600.0
+# The wake-up by another process may be lost.
+_BACK_STOP_SECONDS = 15.0
 _LEAST_PAUSE_SECONDS = 0.25
 
 CheckAccess = Callable[[], Awaitable[object]]
@@ -83,8 +84,7 @@ async def _stop_when_refused(
     database: Database = request.app.state.database
     with database.subscribe(CREDENTIALS_CHANNEL) as changes:
         while True:
-            if not await changes.wait(timeout=_BACK_STOP_SECONDS):
-                continue
+            await changes.wait(timeout=_BACK_STOP_SECONDS)
             try:
                 await check_access()
             except HubError:

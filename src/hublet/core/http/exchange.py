@@ -1,6 +1,7 @@
 """Exchange: state of one request at the edge: client address, body limit, quota, caller."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -9,11 +10,17 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.errors import TooLarge
+from hublet.core.hub import ProcessState
 from hublet.core.ids import new_request_id
 from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
 from hublet.core.logs import redact_text
+
+# A replica is not asked by who wrote in this time.
+WROTE_LATELY_SECONDS = 5.0
+_MOST_WRITERS = 10_000
 
 ProxyNetwork = IPv4Network | IPv6Network
 
@@ -107,9 +114,9 @@ def _replay(message: Message, receive: Receive) -> Receive:
 
 
 class RequestQuotas:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, process: ProcessState | None = None) -> None:
         limits = settings.limits
-        self._limiter = Limiter(quiet=settings.server.test_mode)
+        self._limiter = Limiter(quiet=settings.server.test_mode, process=process)
         self._anonymous = RateLimit(
             name="api", quota=limits.anonymous_requests, window_seconds=limits.window_seconds
         )
@@ -135,6 +142,24 @@ class RequestQuotas:
         return verdict
 
 
+class RecentWriters:
+    """Addresses that changed something a moment ago, by this process: a replica may not know of it yet."""
+
+    def __init__(self) -> None:
+        self._wrote_at: OrderedDict[str, float] = OrderedDict()
+
+    def note(self, address: str) -> None:
+        self._wrote_at[address] = monotonic()
+        self._wrote_at.move_to_end(address)
+        if len(self._wrote_at) > _MOST_WRITERS:
+            self._wrote_at.popitem(last=False)
+
+    def has(self, address: str) -> bool:
+        return (
+            monotonic() < self._wrote_at.get(address, -WROTE_LATELY_SECONDS) + WROTE_LATELY_SECONDS
+        )
+
+
 @dataclass(slots=True)
 class Exchange:
     request_id: str
@@ -154,6 +179,8 @@ class Exchange:
     # Whether the answer's body is dropped on the way out; who makes a large one need not.
     without_body: bool = False
     quotas: RequestQuotas | None = None
+    # Whether the address wrote a moment ago, where that matters.
+    wrote_lately: bool = False
     # Called when the hub stops, for answers that have no end of their own.
     on_stop: Callable[[], None] | None = None
 

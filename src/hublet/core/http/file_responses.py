@@ -33,6 +33,7 @@ __all__ = [
     "content_disposition",
     "content_response",
     "file_info_response",
+    "redirect_response",
 ]
 
 _CHUNK = 1 << 20
@@ -71,6 +72,10 @@ _FILE_INFO_SCHEMA = {
 # The same for a route that answers with `file_info_response` to those who want that.
 FILE_OR_INFO_RESPONSES: dict[int | str, dict[str, Any]] = {
     **FILE_RESPONSES,
+    302: {
+        "description": "A large file can be read at `Location`, in the object storage, for an hour.",
+        "headers": _VERSION | {"Location": {"required": True, "schema": {"type": "string"}}},
+    },
     200: {
         **FILE_RESPONSES[200],
         "content": {**_BINARY, _FILE_INFO: {"schema": _FILE_INFO_SCHEMA}},
@@ -117,6 +122,25 @@ async def blob_response(  # noqa: PLR0913 - what a file is, each under its name
     if source.path is None:
         return _PiecesResponse(source, sent, status=_status(part), headers=answer)
     return FilePartResponse(source.path, sent, status=_status(part), headers=answer)
+
+
+def redirect_response(
+    request: Request, address: str, *, etag: str, headers: Mapping[str, str]
+) -> Response:
+    """Answer with the address of a file at another origin, and with all that is known of it.
+
+    Clients that look with HEAD take it from here: they do not follow to another origin.
+    """
+    answer = {
+        # The address is a credential that ends.
+        "Cache-Control": "private, no-store",
+        **headers,
+        "ETag": f'"{etag}"',
+        "Accept-Ranges": "bytes",
+    }
+    if has_version(request, answer["ETag"]):
+        return Response(status_code=304, headers=answer)
+    return Response(status_code=302, headers=answer | {"Location": address})
 
 
 async def content_response(  # noqa: PLR0913 - as above

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.core.errors import AuthenticationNeeded
+from hublet.core.errors import AuthenticationNeeded, Unavailable
 from hublet.core.http.faults import Fault, Faults
 from hublet.core.http.routers import Router
 from hublet.core.http.schemas import AgentHarnesses, Clock, Health, MoveClock, PlanFault
@@ -27,8 +27,10 @@ async def check_health() -> Health:
 
 @operations_router.get("/readyz", tags=["operations"], openapi_extra={"security": []})
 async def check_readiness(request: Request) -> Health:
-    """Tell that requests can be served: the database answers."""
+    """Tell that requests can be served: the database answers, and the process is not about to stop."""
     database: Database = request.app.state.database
+    if database.hub.process.is_draining:
+        raise Unavailable("This process is about to stop: send requests to another one.")
     await database.check()
     return Health(status="ok")
 
@@ -45,7 +47,7 @@ async def read_metrics(request: Request, database: Db) -> Response:
     _check_metrics_token(request, database.hub.settings.server.metrics_token)
     metrics: Metrics = request.app.state.metrics
     await metrics.refresh(database)
-    return Response(metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(await metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _check_metrics_token(request: Request, expected: str | None) -> None:
@@ -54,13 +56,16 @@ def _check_metrics_token(request: Request, expected: str | None) -> None:
         raise AuthenticationNeeded("The metrics need the token of the setting metrics_token.")
 
 
-@operations_router.get("/api/agent-harnesses", tags=["agents"], openapi_extra={"security": []})
+clients_router = Router()
+
+
+@clients_router.get("/api/agent-harnesses", tags=["agents"], openapi_extra={"security": []})
 async def list_agent_harnesses() -> AgentHarnesses:
     """Answer the public client's start-up question: this hub knows no agent harnesses."""
     return AgentHarnesses(standardEnvVars=[], harnesses={})
 
 
-@operations_router.get(
+@clients_router.get(
     "/api/telemetry/{topic:path}",
     tags=["agents"],
     openapi_extra={"security": []},
@@ -121,4 +126,4 @@ async def clear_faults(request: Request) -> Done:
 
 
 # `test_mode_router` is added only in test mode.
-ROUTERS: tuple[Router, ...] = (operations_router,)
+ROUTERS: tuple[Router, ...] = (operations_router, clients_router)

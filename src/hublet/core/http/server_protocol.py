@@ -173,6 +173,8 @@ class ServerProtocol(ZeroCopyProtocol):
         self.clock.await_body(monotonic())
         self.may_body_be_slow = False
         super().on_headers_complete()
+        if self._guard.is_draining and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self._has_body_come = True

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.http.exchange import exchange_of
 
 
 async def transaction(request: Request) -> AsyncIterator[Connection]:
@@ -21,11 +22,27 @@ async def read_transaction(request: Request) -> AsyncIterator[Reader]:
         yield conn
 
 
+async def public_read(request: Request) -> AsyncIterator[Reader]:
+    """Read from a replica, if there is one: what a caller without credentials asks for.
+
+    Who wrote a moment ago reads from the primary, and finds what he wrote.
+    """
+    database: Database = request.app.state.database
+    exchange = exchange_of(request)
+    is_public = exchange.authorization is None and "cookie" not in request.headers
+    is_stale_good = is_public and not exchange.wrote_lately
+    async with database.read_replica() if is_stale_good else database.read() as conn:
+        yield conn
+
+
 # `scope="function"` commits before the response starts. The default scope would
 # commit after it, and a client could then read its own write too early.
 Conn = Annotated[Connection, Depends(transaction, scope="function")]
 
 ReadConn = Annotated[Reader, Depends(read_transaction, scope="function")]
+
+# For public lists only: what it reads may be some seconds old. Never tokens, refs, packs or inboxes.
+PublicReadConn = Annotated[Reader, Depends(public_read, scope="function")]
 
 
 async def _database(request: Request) -> Database:

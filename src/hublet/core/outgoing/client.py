@@ -1,6 +1,7 @@
 """Client for all outgoing calls: one for the life of a process."""
 
 import asyncio
+from dataclasses import replace
 from ssl import SSLContext
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -9,6 +10,7 @@ from hublet.core.config import Settings
 from hublet.core.outgoing.networks import AddressPolicy
 from hublet.core.outgoing.records import OutgoingRequest, OutgoingResponse
 from hublet.core.outgoing.resolver import Resolve, Resolver
+from hublet.core.tracing import call_span, propagation_headers
 
 if TYPE_CHECKING:
     from hublet.core.outgoing.session import OutgoingSession
@@ -34,7 +36,10 @@ class OutgoingClient:
         A failure of the network is a response with a reason, never an exception.
         """
         session = self._session or await self._open()
-        return await session.send(request)
+        with call_span(request.method, request.url):
+            if headers := propagation_headers():
+                request = replace(request, headers={**request.headers, **headers})
+            return await session.send(request)
 
     async def close(self) -> None:
         if self._session is not None:

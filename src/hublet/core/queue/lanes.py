@@ -12,6 +12,7 @@ from hublet.core.queue import claims
 from hublet.core.queue.leases import TaskLeases
 from hublet.core.queue.tasks import Task, TaskHandler, decode, handlers
 from hublet.core.retries import is_being_cancelled, retry
+from hublet.core.tracing import span
 
 log = get_logger("worker")
 
@@ -132,7 +133,8 @@ class QuickLane:
         if handler.slow:
             raise LookupError(f"{task.kind} belongs to the slow lane.")
         try:
-            await handler.run(conn, decode(handler, task.body))
+            with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+                await handler.run(conn, decode(handler, task.body))
         except BaseException as error:
             failed[task.id] = error
             raise
@@ -176,7 +178,8 @@ class QuickLane:
         if handler.slow:
             await claims.move_to_lane(conn, task, slow=True)
             return
-        await handler.run(conn, decode(handler, task.body))
+        with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+            await handler.run(conn, decode(handler, task.body))
         if not await claims.finish(conn, task):
             raise LeaseLost
 
@@ -255,7 +258,8 @@ class SlowLane:
             handler = get_handler(task, max_attempts=most)
             if not handler.slow:
                 return lambda conn: claims.move_to_lane(conn, task, slow=False)
-            await handler.run(self._database, decode(handler, task.body))
+            with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+                await handler.run(self._database, decode(handler, task.body))
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled():
                 raise

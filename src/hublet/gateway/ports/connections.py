@@ -12,9 +12,10 @@ from hublet.gateway.errors import (
     NothingListens,
     PortNotListening,
 )
+from hublet.gateway.ports.authorization import Credentials
 from hublet.gateway.ports.upstream import Upstream, connect
-from hublet.gateway.records import ReachableJob
-from hublet.runtime.records import AttachPoint
+from hublet.gateway.records import ReachableJob, RemoteJobs, TunnelOrder
+from hublet.runtime.records import AnyAttachPoint, AttachPoint
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 
 # Many servers close connections after five idle seconds: the hub does so before them.
@@ -83,19 +84,33 @@ class ConnectionPool:
 class RouteCache:
     """Cache of the attach points of jobs, to dial their ports."""
 
-    def __init__(self, availability: RunnerAvailability) -> None:
+    def __init__(self, availability: RunnerAvailability, remote: RemoteJobs) -> None:
         self._availability = availability
+        self._remote = remote
         self._dialer = Dialer()
         self._attach_points: dict[tuple[str, int], AttachPoint] = {}
 
-    async def connect(self, reachable: ReachableJob, port: int) -> Upstream:
-        """Open a connection to a port of a job that runs here. Raises Unreachable."""
-        return await connect(await self._dial(reachable, port))
+    async def connect(
+        self, reachable: ReachableJob, port: int, credentials: Credentials
+    ) -> Upstream:
+        """Open a connection to a port of a job, here or on its own machine. Raises HubError."""
+        if reachable.machine_id is None or not self._remote.is_elsewhere(reachable.machine_id):
+            return await connect(await self.dial(reachable, port))
+        order = TunnelOrder(
+            kind="port",
+            job_id=reachable.job.id,
+            attempt=reachable.job.attempt,
+            port=port,
+            bearer=credentials.bearer,
+            cookie=credentials.cookie,
+        )
+        return await connect(await self._remote.open(reachable.machine_id, order))
 
     def close(self) -> None:
         self._dialer.close()
 
-    async def _dial(self, reachable: ReachableJob, port: int) -> socket.socket:
+    async def dial(self, reachable: ReachableJob, port: int) -> socket.socket:
+        """Connect to a port of a job that runs here. Raises Unreachable."""
         try:
             return await self._dialer.dial(await self._attach_point(reachable), port)
         except NothingListens:
@@ -105,7 +120,7 @@ class RouteCache:
             self._attach_points.pop(reachable.attempt_key, None)
             raise NetworkUnreachable(reachable.job.id, str(error)) from None
 
-    async def _attach_point(self, reachable: ReachableJob) -> AttachPoint:
+    async def _attach_point(self, reachable: ReachableJob) -> AnyAttachPoint:
         kept = self._attach_points.get(reachable.attempt_key)
         if kept is not None and kept.process.lives():
             return kept
@@ -116,5 +131,6 @@ class RouteCache:
             raise JobElsewhere(reachable.job.id)
         if len(self._attach_points) >= _MAX_ROUTES:
             self._attach_points.clear()
-        self._attach_points[reachable.attempt_key] = attach_point
+        if isinstance(attach_point, AttachPoint):
+            self._attach_points[reachable.attempt_key] = attach_point
         return attach_point

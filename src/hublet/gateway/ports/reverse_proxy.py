@@ -37,7 +37,7 @@ from hublet.gateway.ports.sessions import (
     is_navigation,
 )
 from hublet.gateway.ports.upstream import Upstream
-from hublet.gateway.records import JobPort
+from hublet.gateway.records import JobPort, RemoteJobs
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.tokens.cache import CallerCache
 
@@ -77,6 +77,7 @@ class ReverseProxy:
         *,
         callers: CallerCache,
         availability: RunnerAvailability,
+        remote: RemoteJobs,
         metrics: Metrics,
     ) -> None:
         settings = database.hub.settings
@@ -84,9 +85,10 @@ class ReverseProxy:
         self.access_log: AccessLog | None = None
         self._database = database
         self._metrics = metrics
-        self._authorizer = PortAuthorizer(database, callers)
+        # The tunnels of other machines end at the same ports.
+        self.authorizer = self._authorizer = PortAuthorizer(database, callers)
         self._open_connections = OpenConnections(self._authorizer)
-        self._routes = RouteCache(availability)
+        self.routes = self._routes = RouteCache(availability, remote)
         self._pool = ConnectionPool()
         self._sessions = BrowserSessions(settings)
         self._trusted = settings.server.trusted_proxies
@@ -219,7 +221,9 @@ class ReverseProxy:
                 with suppress(NoResponse):
                     await self._send_over(upstream, key, proxied, connection)
                     return
-            fresh = await self._routes.connect(reachable, connection.target.port)
+            fresh = await self._routes.connect(
+                reachable, connection.target.port, connection.credentials
+            )
             await self._send_over(fresh, key, proxied, connection)
         except (ResponseLost, TimeoutError):
             raise BadResponse(reachable.job.id) from None

@@ -2,26 +2,33 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
-from hublet.gateway.records import Guest, RunningJob
+from hublet.core.errors import HubError
+from hublet.gateway.dialer import Dialer
+from hublet.gateway.records import Guest, RemoteJobs, RunningJob, TunnelOrder
+from hublet.gateway.ssh.remote_sessions import RemoteAttachment
 from hublet.jobs import hardware, service
 from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
-from hublet.runtime.attach.attachments import (
-    Attachment,
-    AttachRequest,
-    Terminal,
-    attach,
-    initial_environment,
-)
+from hublet.runtime.attach.attachments import attach, initial_environment
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.networks.name_resolution import addresses_of
-from hublet.runtime.records import AttachPoint
+from hublet.runtime.records import (
+    AnyAttachPoint,
+    Attachment,
+    AttachPoint,
+    AttachRequest,
+    Terminal,
+)
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox.bubblewrap import HOME
 from hublet.runtime.supervisor.environment import environment_of, group_hostname, group_prefix
@@ -33,7 +40,7 @@ _ACCEPTED_VARIABLES = re.compile(r"LANG|LC_[A-Z]+|COLORTERM|TERM|TZ")
 _TARGET_FIRST = ("OpenSSH", "paramiko")
 
 # Takes the name of a runner, and its handle of the attempt.
-AttachPointFinder = Callable[[str, str], Awaitable[AttachPoint | None]]
+AttachPointFinder = Callable[[str, str], Awaitable[AnyAttachPoint | None]]
 
 ELSEWHERE = (
     "The job is not running on the machine that answers here, or it has just ended: SSH goes "
@@ -59,23 +66,72 @@ class JobAttacher:
 
     database: Database
     find_attach_point: AttachPointFinder
+    # None: a job of another machine is not reached.
+    remote: RemoteJobs | None = None
 
-    async def attach_point(self, running: RunningJob) -> AttachPoint:
-        """Return where to attach to a job. Raises CannotAttach."""
+    async def attach_point(self, running: RunningJob) -> AnyAttachPoint:
+        """Return where to attach to a job that this machine reaches. Raises CannotAttach."""
+        if self._machine_elsewhere(running) is not None:
+            raise CannotAttach(ELSEWHERE)
         found = await self.find_attach_point(running.runner, running.handle)
         if found is None:
             raise CannotAttach(ELSEWHERE)
         return found
 
     async def addresses(
-        self, running: RunningJob, attach_point: AttachPoint, name: str
+        self, running: RunningJob, attach_point: AnyAttachPoint, name: str
     ) -> list[str]:
         """Return the addresses of a name in the network group of a job. Raises CannotAttach."""
         data_dir = self.database.hub.settings.database.data_dir
         return await find_group_addresses(running, attach_point, name, data_dir=data_dir)
 
+    async def dial(self, guest: Guest, *, host: str, port: int) -> socket.socket:
+        """Connect to a port of the job, or of a host in its network group.
+
+        Raises NothingListens, CannotJoinNetwork and CannotAttach.
+        """
+        running = guest.running
+        if (machine_id := self._machine_elsewhere(running)) is not None:
+            return await self._open_remotely(
+                machine_id, guest, kind="forward", host=host, port=port
+            )
+        attach_point = await self.attach_point(running)
+        dialer = Dialer()
+        try:
+            if is_group_name(running.job, host):
+                addresses = await self.addresses(running, attach_point, host)
+                return await dialer.dial_peer(attach_point, addresses, port)
+            return await dialer.dial(attach_point, port)
+        finally:
+            dialer.close()
+
+    def _machine_elsewhere(self, running: RunningJob) -> str | None:
+        """Return the machine of a job that is not on this one."""
+        machine_id = running.machine_id
+        is_elsewhere = self.remote is not None and self.remote.is_elsewhere(machine_id)
+        return machine_id if is_elsewhere else None
+
+    async def _open_remotely(self, machine_id: str, guest: Guest, **changes: Any) -> socket.socket:
+        """Open a tunnel to the machine of the job. Raises CannotAttach."""
+        assert self.remote is not None  # noqa: S101 - only who has tunnels finds a job elsewhere.
+        order = TunnelOrder(
+            job_id=guest.running.job.id,
+            attempt=guest.running.job.attempt,
+            fingerprint=guest.fingerprint,
+            key_data=guest.holder.data,
+            **changes,
+        )
+        try:
+            return await self.remote.open(machine_id, order)
+        except HubError as error:
+            raise CannotAttach(error.message) from None
+
     async def begin(self, guest: Guest, request: SessionRequest) -> Attachment:
         """Start what a client requested in the job. Raises CannotAttach."""
+        if (machine_id := self._machine_elsewhere(guest.running)) is not None:
+            session = msgspec.json.encode(request).decode()
+            made = await self._open_remotely(machine_id, guest, kind="session", session=session)
+            return await RemoteAttachment.over(made, has_terminal=request.terminal is not None)
         attach_point = await self.attach_point(guest.running)
         is_plain = guest.running.runner == process_runner.NAME
         environment = await self._environment(guest.running, attach_point, is_plain=is_plain)
@@ -89,19 +145,21 @@ class JobAttacher:
             environment=environment,
             terminal=request.terminal,
         )
+        if not isinstance(attach_point, AttachPoint):
+            return await attach_point.attach(attach_request)
         if attach_point.container is not None:
             return await _attach_to_container(attach_point.container, attach_request)
         return await attach(attach_point, attach_request, is_plain=is_plain)
 
     async def _environment(
-        self, running: RunningJob, attach_point: AttachPoint, *, is_plain: bool
+        self, running: RunningJob, attach_point: AnyAttachPoint, *, is_plain: bool
     ) -> dict[str, str]:
+        if not isinstance(attach_point, AttachPoint) or attach_point.container is not None:
+            # The engine sets them itself in every exec.
+            return {}
         found = await asyncio.to_thread(initial_environment, attach_point, is_plain=is_plain)
         own = {"HOME": f"{running.handle}/home", ATTEMPT_VARIABLE: running.handle}
         given = own if is_plain else {"HOME": HOME}
-        if attach_point.container is not None:
-            # The engine sets them itself in every exec.
-            return {}
         return (
             {"PATH": _PATH}
             | given
@@ -144,9 +202,11 @@ def is_group_name(job: JobRecord, name: str) -> bool:
 
 
 async def find_group_addresses(
-    running: RunningJob, attach_point: AttachPoint, name: str, *, data_dir: Path
+    running: RunningJob, attach_point: AnyAttachPoint, name: str, *, data_dir: Path
 ) -> list[str]:
     """Resolve a name in the hub's own files, or by the engine; no code of the job is involved."""
+    if not isinstance(attach_point, AttachPoint):
+        return await attach_point.find_peers(name)
     if attach_point.container is not None:
         # Its library is an extra, and slow to load.
         from hublet.runtime.docker.container_exec import addresses_in_group  # noqa: PLC0415 - as above

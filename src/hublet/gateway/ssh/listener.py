@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.logs import get_logger
+from hublet.gateway.records import RemoteJobs
 from hublet.gateway.ssh.job_attachment import AttachPointFinder
 from hublet.jobs.addresses import why_no_ssh
 
@@ -54,7 +55,11 @@ def _bind(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def run_gateway(
-    database: Database, listener: socket.socket | None, *, find_attach_point: AttachPointFinder
+    database: Database,
+    listener: socket.socket | None,
+    *,
+    find_attach_point: AttachPointFinder,
+    remote: RemoteJobs | None = None,
 ) -> AsyncIterator[None]:
     """Run the gateway during the body; without a listener nothing runs."""
     if listener is None:
@@ -66,7 +71,7 @@ async def run_gateway(
         yield
         return
     opening = asyncio.create_task(
-        _start_gateway(database, listener, find_attach_point), name="ssh-gateway"
+        _start_gateway(database, listener, find_attach_point, remote), name="ssh-gateway"
     )
     try:
         yield
@@ -79,13 +84,18 @@ async def run_gateway(
 
 
 async def _start_gateway(
-    database: Database, listener: socket.socket, find_attach_point: AttachPointFinder
+    database: Database,
+    listener: socket.socket,
+    find_attach_point: AttachPointFinder,
+    remote: RemoteJobs | None,
 ) -> "SshGateway":
     """Start the gateway at the first connection: asyncssh takes a quarter of a second to load."""
     await _wait_until_readable(listener)
     try:
         module = await asyncio.to_thread(import_module, "hublet.gateway.ssh.server")
-        gateway: SshGateway = module.SshGateway(database, find_attach_point=find_attach_point)
+        gateway: SshGateway = module.SshGateway(
+            database, find_attach_point=find_attach_point, remote=remote
+        )
         await gateway.start(listener)
     except Exception:
         log.exception("nobody comes in by SSH here")

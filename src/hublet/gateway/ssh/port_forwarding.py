@@ -8,7 +8,6 @@ from contextlib import suppress
 import asyncssh
 from asyncssh.constants import OPEN_ADMINISTRATIVELY_PROHIBITED, OPEN_CONNECT_FAILED
 
-from hublet.gateway.dialer import Dialer
 from hublet.gateway.errors import CannotJoinNetwork, NothingListens
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest
@@ -33,7 +32,7 @@ async def open_forward(
     if host not in _LOCAL_NAMES and host != job.id and not job_attachment.is_group_name(job, host):
         raise asyncssh.ChannelOpenError(OPEN_ADMINISTRATIVELY_PROHIBITED, _ONLY_THE_JOB)
     try:
-        made = await _dial(attacher, guest, host=host, port=port)
+        made = await attacher.dial(guest, host=host, port=port)
     except (NothingListens, OverflowError):
         raise asyncssh.ChannelOpenError(
             OPEN_CONNECT_FAILED, f"Nothing at {host} listens on port {port}."
@@ -41,19 +40,6 @@ async def open_forward(
     except (CannotAttach, CannotJoinNetwork) as error:
         raise asyncssh.ChannelOpenError(OPEN_CONNECT_FAILED, str(error)) from None
     return ForwardedConnection(made, touch=touch)
-
-
-async def _dial(attacher: JobAttacher, guest: Guest, *, host: str, port: int) -> socket.socket:
-    running = guest.running
-    attach_point = await attacher.attach_point(running)
-    dialer = Dialer()
-    try:
-        if job_attachment.is_group_name(running.job, host):
-            addresses = await attacher.addresses(running, attach_point, host)
-            return await dialer.dial_peer(attach_point, addresses, port)
-        return await dialer.dial(attach_point, port)
-    finally:
-        dialer.close()
 
 
 class ForwardedConnection(asyncssh.SSHTCPSession[bytes]):
@@ -122,7 +108,10 @@ async def listen_in_job(attacher: JobAttacher, guest: Guest, port: int) -> socke
     if port and not _FIRST_PORT <= port <= _LAST_PORT:
         return None
     try:
-        return await asyncio.to_thread(_bind, await attacher.attach_point(guest.running), port)
+        attach_point = await attacher.attach_point(guest.running)
+        if not isinstance(attach_point, AttachPoint):
+            return None
+        return await asyncio.to_thread(_bind, attach_point, port)
     except (CannotAttach, CannotJoinNetwork, OSError):
         return None
 

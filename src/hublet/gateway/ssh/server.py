@@ -2,10 +2,8 @@
 
 import asyncio
 import base64
-import os
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 
 import asyncssh
@@ -13,13 +11,13 @@ from asyncssh.constants import DISC_BY_APPLICATION, DISC_NO_MORE_AUTH_METHODS_AV
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from hublet.core import metadata
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
-from hublet.core.ids import new_object_id
 from hublet.core.limits import Limiter, RateLimit
 from hublet.core.logs import get_logger
-from hublet.gateway.records import Guest
+from hublet.gateway.records import Guest, RemoteJobs
 from hublet.gateway.ssh import service
 from hublet.gateway.ssh.job_attachment import AttachPointFinder, JobAttacher
 from hublet.gateway.ssh.port_forwarding import (
@@ -33,7 +31,9 @@ from hublet.jobs.records import JOBS
 
 log = get_logger("jobs.ssh")
 
+# Where earlier versions kept it, in the data folder.
 HOST_KEY_FILE = "ssh_host_ed25519_key"
+_HOST_KEY_NAME = "ssh_host_key"
 # Limit of keys that one connection may try.
 _MAX_KEYS = 10
 # Limits of one connection: sessions at a time, and listeners in all.
@@ -53,12 +53,20 @@ _STOPPING = "The hub is being stopped."
 class SshGateway:
     """SSH server on one socket, for the attempts of this machine."""
 
-    def __init__(self, database: Database, *, find_attach_point: AttachPointFinder) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        find_attach_point: AttachPointFinder,
+        remote: RemoteJobs | None = None,
+    ) -> None:
         settings = database.hub.settings
         self._database = database
-        self._attacher = JobAttacher(database=database, find_attach_point=find_attach_point)
+        self._attacher = JobAttacher(
+            database=database, find_attach_point=find_attach_point, remote=remote
+        )
         self._idle_seconds = settings.jobs.ssh_idle_seconds
-        self.limiter = Limiter(quiet=settings.server.test_mode)
+        self.limiter = Limiter(quiet=settings.server.test_mode, process=database.hub.process)
         self.policy = RateLimit(
             name="ssh", quota=settings.jobs.ssh_attempts, window_seconds=_WINDOW_SECONDS
         )
@@ -70,8 +78,7 @@ class SshGateway:
     async def start(self, listener: socket.socket) -> None:
         # At other levels the library logs each command that somebody runs.
         asyncssh.set_log_level("ERROR")
-        data_dir = self._database.hub.settings.database.data_dir
-        key = asyncssh.import_private_key(await asyncio.to_thread(host_key, data_dir))
+        key = asyncssh.import_private_key(await host_key(self._database))
         self._server = await asyncssh.listen(
             sock=listener,
             server_factory=self._connect,
@@ -300,23 +307,28 @@ def _log_fields(connection: SshConnection, guest: Guest) -> dict[str, str]:
     }
 
 
-def host_key(data_dir: Path) -> bytes:
-    """Return the host key in OpenSSH format; it is made at the first start. Blocks."""
-    path = data_dir / HOST_KEY_FILE
-    if not path.exists():
-        _make_host_key(path)
-    return path.read_bytes()
+async def host_key(database: Database) -> bytes:
+    """Return the host key in OpenSSH format, which all machines of the hub have in common.
+
+    It is in the database, sealed. The first start makes it, or takes it over from the file that a
+    data folder had it in before.
+    """
+    async with database.read() as reader:
+        sealed = await metadata.find(reader, _HOST_KEY_NAME)
+    keys = database.hub.keys
+    if sealed is None:
+        path = database.hub.settings.database.data_dir / HOST_KEY_FILE
+        plain = await asyncio.to_thread(_read_or_make_key, path)
+        new = base64.b64encode(keys.seal(plain, context=_HOST_KEY_NAME)).decode()
+        async with database.transaction() as conn:
+            # The first of several processes wins.
+            sealed = await metadata.find_or_add(conn, _HOST_KEY_NAME, new)
+    return keys.open(base64.b64decode(sealed), context=_HOST_KEY_NAME)
 
 
-def _make_host_key(path: Path) -> None:
-    key = Ed25519PrivateKey.generate()
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
-    new = path.with_name(f"{HOST_KEY_FILE}.{new_object_id()}")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    # Atomic, and the first of several processes wins.
-    with suppress(FileExistsError):
-        path.hardlink_to(new)
-    new.unlink()
+def _read_or_make_key(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        key = Ed25519PrivateKey.generate()
+        return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())

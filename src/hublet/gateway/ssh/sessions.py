@@ -13,8 +13,8 @@ from hublet.gateway.records import Guest
 from hublet.gateway.ssh.job_attachment import JobAttacher, SessionRequest
 from hublet.gateway.ssh.pumps import HIGH_BYTES, Inlet, Outlet
 from hublet.jobs.errors import SecretsGone
-from hublet.runtime.attach.attachments import Attachment, Terminal
 from hublet.runtime.errors import CannotAttach
+from hublet.runtime.records import Attachment, Terminal
 
 log = get_logger("jobs.ssh")
 

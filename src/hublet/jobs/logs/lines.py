@@ -1,21 +1,21 @@
 """Lines of a log by their numbers: how many there are, ranges of them, and a search in all of them.
 
 A log may have a million lines and is never read whole into memory: an index has the number of lines
-before each block of the file, and grows with it. All of it blocks: call it in a thread.
+before each block, and grows with it; that of a log in the shared store lies with it. All of it blocks:
+call it in a thread.
 """
 
-import os
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 
 from hublet.core.dataclasses import dataclass
+from hublet.jobs.logs.source import BLOCK_BYTES, JobLog, OpenLog, open_log
 
-_BLOCK_BYTES = 256 * 1024
+_BLOCK_BYTES = BLOCK_BYTES
 _SEARCH_BYTES = 1024 * 1024
 # Until the year 2286.
 _MAX_STAMP = 16
@@ -54,40 +54,44 @@ class LogMatches:
 
 
 class _LineIndex:
-    """The number of line ends before each block of a log."""
+    """The number of line ends before each of some offsets of a log, a block apart at most."""
 
     def __init__(self) -> None:
+        self._offsets = [0]
         self._counts = [0]
         self._lock = threading.Lock()
 
-    def count(self, file: int) -> int:
+    def count(self, log: OpenLog) -> int:
         """Return the number of whole lines, after a look at what has been written since."""
-        size = os.fstat(file).st_size
+        size = log.size
         with self._lock:
-            if size < (len(self._counts) - 1) * _BLOCK_BYTES:
-                self._counts = [0]
-            while len(self._counts) * _BLOCK_BYTES <= size:
-                self._counts.append(
-                    self._counts[-1] + _block(file, len(self._counts) - 1).count(b"\n")
-                )
-            return self._counts[-1] + _block(file, len(self._counts) - 1).count(b"\n")
+            if size < self._offsets[-1]:
+                self._offsets, self._counts = [0], [0]
+            if len(self._offsets) == 1:
+                for offset, lines in log.checkpoints:
+                    self._append(offset, lines)
+            while self._offsets[-1] + _BLOCK_BYTES <= size:
+                start = self._offsets[-1]
+                lines = log.read(_BLOCK_BYTES, start).count(b"\n")
+                self._append(start + _BLOCK_BYTES, self._counts[-1] + lines)
+            return self._counts[-1] + log.read(_BLOCK_BYTES, self._offsets[-1]).count(b"\n")
 
-    def offset_of(self, file: int, number: int) -> int:
+    def _append(self, offset: int, lines: int) -> None:
+        self._offsets.append(offset)
+        self._counts.append(lines)
+
+    def offset_of(self, log: OpenLog, number: int) -> int:
         """Return the offset of a line, which is the end of the one before it."""
         ends = number - 1
         if ends <= 0:
             return 0
         with self._lock:
             block = bisect_left(self._counts, ends) - 1
-            missing = ends - self._counts[block]
-        data, place = _block(file, block), -1
+            missing, start = ends - self._counts[block], self._offsets[block]
+        data, place = log.read(_BLOCK_BYTES, start), -1
         for _ in range(missing):
             place = data.find(b"\n", place + 1)
-        return block * _BLOCK_BYTES + place + 1
-
-
-def _block(file: int, number: int) -> bytes:
-    return os.pread(file, _BLOCK_BYTES, number * _BLOCK_BYTES)
+        return start + place + 1
 
 
 @dataclass(slots=True)
@@ -97,14 +101,16 @@ class LogLines:
     _indexes: OrderedDict[Path, _LineIndex] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def count(self, log: Path) -> int:
+    def count(self, log: JobLog) -> int:
         """Return the number of whole lines; a log that does not exist has none."""
-        with _opened(log) as file:
+        with open_log(log) as file:
             return 0 if file is None else self._index_of(log).count(file)
 
-    def read(self, log: Path, first: int, *, count: int, most_bytes: int = MOST_BYTES) -> LogRange:
+    def read(
+        self, log: JobLog, first: int, *, count: int, most_bytes: int = MOST_BYTES
+    ) -> LogRange:
         """Return lines from a number on; fewer where the log ends or they are very long."""
-        with _opened(log) as file:
+        with open_log(log) as file:
             if file is None:
                 return LogRange(lines=(), total=0)
             index = self._index_of(log)
@@ -115,27 +121,27 @@ class LogLines:
             start = index.offset_of(file, first)
             last = min(total, first + count - 1)
             end = index.offset_of(file, last + 1)
-            data = os.pread(file, min(end - start, most_bytes), start)
+            data = file.read(min(end - start, most_bytes), start)
             # What is cut has no end, and at least one line is returned.
             size = data.rfind(b"\n") + 1 or len(data)
             return LogRange(lines=_parse(data[:size], first=first), total=total, end=start + size)
 
-    def read_tail(self, log: Path, *, count: int, most_bytes: int = MOST_BYTES) -> LogRange:
+    def read_tail(self, log: JobLog, *, count: int, most_bytes: int = MOST_BYTES) -> LogRange:
         """Return the last lines."""
-        with _opened(log) as file:
+        with open_log(log) as file:
             if file is None:
                 return LogRange(lines=(), total=0)
             index = self._index_of(log)
             total = index.count(file)
             first = max(1, total - count + 1)
             start, end = index.offset_of(file, first), index.offset_of(file, total + 1)
-            data = os.pread(file, min(end - start, most_bytes), max(start, end - most_bytes))
+            data = file.read(min(end - start, most_bytes), max(start, end - most_bytes))
             if end - start > most_bytes:
                 data = data[data.find(b"\n") + 1 :]
                 first = total - data.count(b"\n") + 1
             return LogRange(lines=_parse(data, first=first), total=total, end=end)
 
-    def find_moment(self, log: Path, at: int) -> int:
+    def find_moment(self, log: JobLog, at: int) -> int:
         """Return the number of the first line of a moment or after it, else of the last; times grow."""
         low, high = 1, max(1, self.count(log))
         while low < high:
@@ -148,7 +154,7 @@ class LogLines:
 
     def search(
         self,
-        log: Path,
+        log: JobLog,
         text: str,
         *,
         first: int = 1,
@@ -162,7 +168,7 @@ class LogLines:
         needle = text.encode().lower()
         found: list[LogLine] = []
         count = before = 0
-        with _opened(log) as file:
+        with open_log(log) as file:
             for lines in () if file is None else _whole_lines(file):
                 data = visible(lines) if b"\x1b" in lines else lines
                 numbers = list(_matches(data.lower(), needle)) if needle else []
@@ -174,7 +180,10 @@ class LogLines:
                 before += lines.count(b"\n")
         return LogMatches(lines=tuple(found), count=count, total=before)
 
-    def _index_of(self, log: Path) -> _LineIndex:
+    def _index_of(self, log: JobLog) -> _LineIndex:
+        if not isinstance(log, Path):
+            # It has one of its own.
+            return _LineIndex()
         with self._lock:
             index = self._indexes.setdefault(log, _LineIndex())
             self._indexes.move_to_end(log)
@@ -183,25 +192,12 @@ class LogLines:
             return index
 
 
-def read_new(log: Path, start: int, *, first: int) -> LogRange:
+def read_new(log: JobLog, start: int, *, first: int) -> LogRange:
     """Return whole lines from an offset on, the first of which has this number; `total` is unknown."""
-    with _opened(log) as file:
-        data = b"" if file is None else os.pread(file, _BLOCK_BYTES, start)
+    with open_log(log) as file:
+        data = b"" if file is None else file.read(_BLOCK_BYTES, start)
     size = data.rfind(b"\n") + 1
     return LogRange(lines=_parse(data[:size], first=first), total=0, end=start + size)
-
-
-@contextmanager
-def _opened(log: Path) -> Iterator[int | None]:
-    try:
-        file = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 def _parse(data: bytes, *, first: int) -> tuple[LogLine, ...]:
@@ -218,10 +214,10 @@ def _line(line: bytes, number: int) -> LogLine:
     return LogLine(number=number, at=at, text=text.decode(errors="replace"))
 
 
-def _whole_lines(file: int) -> Iterator[bytes]:
+def _whole_lines(file: OpenLog) -> Iterator[bytes]:
     """Yield the log piece by piece, each of whole lines."""
     start = 0
-    while data := os.pread(file, _SEARCH_BYTES, start):
+    while data := file.read(_SEARCH_BYTES, start):
         size = data.rfind(b"\n") + 1
         if not size:
             return

@@ -1,6 +1,5 @@
-"""Reader of a log file: pieces as server-sent events. All of it blocks: call it in a thread."""
+"""Reader of a log: pieces as server-sent events. All of it blocks: call it in a thread."""
 
-import os
 from collections.abc import Iterable
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
@@ -8,12 +7,15 @@ from pathlib import Path
 
 from hublet.core.clock import wire
 from hublet.core.dataclasses import dataclass
+from hublet.jobs.logs.source import JobLog, OpenLog, open_log, size_of
 
 _SECOND = 1_000_000
 # Until the year 2286.
 _MAX_STAMP = 16
 # As events it is up to four times as long.
 PIECE_BYTES = 64 * 1024
+# Each costs a request to the store.
+_STORED_PIECE_BYTES = 256 * 1024
 # A line has 64 KiB, and each byte that is not UTF-8 takes three.
 _MAX_LINE_BYTES = 256 * 1024
 
@@ -63,41 +65,39 @@ class LogPiece:
     end: int
 
 
-def read_piece(log: Path, start: int, *, is_over: bool) -> LogPiece:
+def read_piece(log: JobLog, start: int, *, is_over: bool) -> LogPiece:
     """Read whole lines from the offset of one; none at the end of the log, or without a log.
 
     The last line may lack its end: it is being written, or the job ended in the middle of it.
     """
-    try:
-        with log.open("rb") as file:
-            data = _read(file.fileno(), start)
-    except FileNotFoundError:
-        data = b""
+    with open_log(log) as opened:
+        data = b"" if opened is None else _read(opened, start, _piece_bytes(log))
     size = data.rfind(b"\n") + 1 or (len(data) if is_over else 0)
     return LogPiece(events=events_of(data[:size]), end=start + size)
 
 
-def _read(file: int, start: int) -> bytes:
-    data = os.pread(file, PIECE_BYTES, start)
-    return data if b"\n" in data else os.pread(file, _MAX_LINE_BYTES, start)
+def _piece_bytes(log: JobLog) -> int:
+    return PIECE_BYTES if isinstance(log, Path) else _STORED_PIECE_BYTES
 
 
-def find_tail(log: Path, lines: int) -> int:
+def _read(log: OpenLog, start: int, count: int) -> bytes:
+    data = log.read(count, start)
+    return data if b"\n" in data else log.read(_MAX_LINE_BYTES, start)
+
+
+def find_tail(log: JobLog, lines: int) -> int:
     """Return the offset of the last lines, reading from the end."""
-    try:
-        with log.open("rb") as file:
-            return _find_tail(file.fileno(), lines)
-    except FileNotFoundError:
-        return 0
+    with open_log(log) as opened:
+        return 0 if opened is None else _find_tail(opened, lines, _piece_bytes(log))
 
 
-def _find_tail(file: int, lines: int) -> int:
-    end = os.fstat(file).st_size
+def _find_tail(log: OpenLog, lines: int, count: int) -> int:
+    end = log.size
     # A line without its end is not sent yet, so it does not count.
     missing = lines + 1
     while end > 0:
-        start = max(0, end - PIECE_BYTES)
-        data = os.pread(file, end - start, start)
+        start = max(0, end - count)
+        data = log.read(end - start, start)
         ends = data.count(b"\n")
         if ends >= missing:
             return start + _nth_from_end(data, missing) + 1
@@ -113,13 +113,6 @@ def _nth_from_end(data: bytes, count: int) -> int:
     return place
 
 
-def sizes_of(logs: Iterable[Path]) -> list[int]:
+def sizes_of(logs: Iterable[JobLog]) -> list[int]:
     """Return the size of each log; one that does not exist yet has size 0."""
-    return [_size(log) for log in logs]
-
-
-def _size(log: Path) -> int:
-    try:
-        return log.stat().st_size
-    except FileNotFoundError:
-        return 0
+    return [size_of(log) for log in logs]

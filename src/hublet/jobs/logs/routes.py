@@ -10,9 +10,8 @@ from hublet.core.http import Db, Router
 from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.jobs import service
 from hublet.jobs.auth import AccessToJob, recheck_access
-from hublet.jobs.logs.reader import log_path
 from hublet.jobs.logs.stream import LogRequest, follow_log
-from hublet.jobs.logs.watcher import LogWatcher
+from hublet.jobs.logs.watcher import LogWatcher, find_log
 
 router = Router(tags=["jobs"])
 
@@ -43,10 +42,10 @@ async def stream_job_logs(
     """
     async with database.read() as conn:
         job = await service.get(conn, access, job_id)
-    path, over = log_path(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
-    log_request = LogRequest(
-        job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end
-    )
+        # After the stage: the log of a job that is over has its last line.
+        log = await find_log(conn, job.id)
+    over = job.stage.is_terminal
+    log_request = LogRequest(job_id=job.id, log=log, tail=tail, is_over=over, to_the_end=to_the_end)
     watcher: LogWatcher = request.app.state.job_logs
     check = partial(recheck_access, request, database, access, job.id)
     return EventStream(request, partial(follow_log, watcher, log_request), check_access=check)

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 from hublet.core.clock import monotonic
 from hublet.core.dataclasses import dataclass
 from hublet.core.http.event_streams import CheckAccess
 from hublet.jobs.logs.reader import find_tail, read_piece
+from hublet.jobs.logs.source import JobLog
 from hublet.jobs.logs.watcher import Follower, LogWatcher
 
 # The public client takes 5 silent seconds for the end of the lines so far, 120 for a failure.
@@ -19,7 +19,7 @@ _STOP_LOOK_SECONDS = 1.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
     job_id: str
-    path: Path
+    log: JobLog
     # Only so many of the lines so far; None: all of them.
     tail: int | None
     is_over: bool
@@ -36,10 +36,10 @@ async def follow_log(
 ) -> AsyncGenerator[str]:
     """Yield the lines that there are, then those that come, until the job is over.
 
-    Between two lines only an offset in the file is held, however slow the reader is. The access
+    Between two lines only an offset in the log is held, however slow the reader is. The access
     is checked again now and then.
     """
-    with watcher.follow(request.job_id) as follower:
+    with watcher.follow(request.job_id, request.log) as follower:
         follower.is_over = request.is_over
         async for piece in _follow(request, follower, check_access, stopping):
             yield piece
@@ -53,13 +53,13 @@ async def _follow(
 ) -> AsyncGenerator[str]:
     offset = 0
     if request.tail is not None:
-        offset = await asyncio.to_thread(find_tail, request.path, request.tail)
+        offset = await asyncio.to_thread(find_tail, follower.log, request.tail)
     spoke_at = checked_at = monotonic()
     while not stopping.is_set():
         # Both before the read: what is written during it changes them again.
         follower.changed.clear()
         is_over = follower.is_over
-        piece = await asyncio.to_thread(read_piece, request.path, offset, is_over=is_over)
+        piece = await asyncio.to_thread(read_piece, follower.log, offset, is_over=is_over)
         offset = piece.end
         if piece.events:
             yield piece.events

@@ -71,7 +71,7 @@ async def search_repo(database: Database, search: LeakSearch) -> None:
         return
     prefix = database.hub.settings.tokens.prefix
     found = await asyncio.to_thread(
-        search_folder, repos.git_folder(database, repo.id), search, prefix=prefix
+        search_folder, await repos.open_folder(database, repo.id), search, prefix=prefix
     )
     if found:
         async with database.transaction() as conn:

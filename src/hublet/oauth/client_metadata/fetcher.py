@@ -15,6 +15,7 @@ from hublet.core.clock import now
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.errors import HubError
+from hublet.core.hub import ProcessState
 from hublet.core.limits import Limiter, RateLimit
 from hublet.core.outgoing import OutgoingClient, OutgoingRequest, OutgoingResponse
 from hublet.oauth.apps.logos import MAX_LOGO_BYTES, validate_logo
@@ -128,10 +129,10 @@ def _seconds_until(text: str, now: datetime) -> float:
 class SingleFlight:
     """Single flight: requests for a document that is being fetched wait for that one fetch."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, process: ProcessState) -> None:
         self._running: dict[str, asyncio.Task[OAuthApp]] = {}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
-        self._limiter = Limiter(quiet=quiet)
+        self._limiter = Limiter(quiet=quiet, process=process)
 
     async def share(
         self, client_id: str, fetch: Callable[[], Coroutine[Any, Any, OAuthApp]]
@@ -169,5 +170,5 @@ _single_flights: WeakKeyDictionary[Database, SingleFlight] = WeakKeyDictionary()
 
 
 def single_flight_of(database: Database) -> SingleFlight:
-    quiet = database.hub.settings.server.test_mode
-    return _single_flights.setdefault(database, SingleFlight(quiet=quiet))
+    quiet, process = database.hub.settings.server.test_mode, database.hub.process
+    return _single_flights.setdefault(database, SingleFlight(quiet=quiet, process=process))

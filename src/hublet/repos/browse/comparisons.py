@@ -37,7 +37,7 @@ async def get_commit(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.see)
         may_read = await repos.may(conn, caller, repo, Right.read)
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     info, diff = await asyncio.to_thread(_read_commit, folder, sha, path, with_diff=may_read)
     return CommitView(repo=repo, info=info, diff=diff)
 
@@ -56,7 +56,7 @@ async def compare(
         repo = await repos.get(conn, caller, address, Right.see)
         may_read = await repos.may(conn, caller, repo, Right.read)
         old, new = [await refs.get_starting_point(conn, repo, name) for name in (base, head)]
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     divergence, diff = await asyncio.to_thread(_compare, folder, old, new, path, with_diff=may_read)
     return RevisionComparison(repo=repo, divergence=divergence, diff=diff)
 

@@ -15,6 +15,7 @@ from hublet.core.http.file_responses import (
     content_disposition,
     content_response,
     file_info_response,
+    redirect_response,
 )
 from hublet.repos.auth import (
     GIT_TAGS,
@@ -31,8 +32,9 @@ from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
-from hublet.storage.contents import ContentSource
+from hublet.storage.contents import ContentSource, download_address
 from hublet.storage.object_store import open_store
+from hublet.storage.records import Content
 from hublet.tokens.auth import MaybeCaller
 from hublet.tokens.records import Caller
 
@@ -41,6 +43,9 @@ CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
 # What a browser says of the picture in a README: to look at a page is no download.
 _PARTS_OF_PAGES = {"audio", "image", "video"}
+# Programs say nothing of this, and a person who follows a link the second. What a page shows or a
+# script reads comes from the hub: pages may load nothing else, and a bucket lets no script read.
+_FOLLOWS_REDIRECTS = {None, "document"}
 
 router = Router(tags=GIT_TAGS, responses=MOVED | FILE_OR_INFO_RESPONSES)
 
@@ -138,6 +143,9 @@ async def _send(
         headers |= await downloads.lfs_headers(database, file, content)
         if (info := file_info_response(request, headers)) is not None:
             return info
+        address = _address(request, database, file, content, to_save=to_save)
+        if address is not None:
+            return _redirect(request, address, file, headers)
         store = open_store(database.hub.settings)
         send = partial(blob_response, request, ContentSource(store, content))
         version = content.sha256
@@ -146,6 +154,29 @@ async def _send(
     )
     _count(request, response, file.repo.id)
     return response
+
+
+def _redirect(
+    request: Request, address: str, file: StoredFile, headers: dict[str, str]
+) -> Response:
+    assert file.content is not None  # noqa: S101 - only such are redirected
+    response = redirect_response(request, address, etag=file.content.sha256, headers=headers)
+    if request.headers.get("range", "bytes=0-").startswith("bytes=0-"):
+        _count(request, response, file.repo.id)
+    return response
+
+
+def _address(
+    request: Request, database: Database, file: StoredFile, content: Content, *, to_save: bool
+) -> str | None:
+    """Return where in the object storage a large file can be read, if this client may go there."""
+    if request.headers.get("sec-fetch-dest") not in _FOLLOWS_REDIRECTS:
+        return None
+    media_type = safe_media_type(file.entry.path)
+    disposition = content_disposition(_name(file), BINARY if to_save else media_type)
+    return download_address(
+        database.hub.settings, content, media_type=media_type, disposition=disposition
+    )
 
 
 def _count(request: Request, response: Response, repo_id: str) -> None:

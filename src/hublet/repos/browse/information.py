@@ -57,7 +57,7 @@ async def get_info(
         values["resourceGroup"] = render_resource_group(group)
     if options.with_security:
         values["securityRepoStatus"] = render_security_status()
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     return await asyncio.to_thread(_render, values, folder, repo.head_sha or "", options)
 
 

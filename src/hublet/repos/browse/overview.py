@@ -49,12 +49,12 @@ async def get_overview(database: Database, repo: Repo) -> RepoOverview | None:
     """Return the overview of the main branch; None when there is nothing on it."""
     if repo.head_sha is None:
         return None
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     return await asyncio.to_thread(_read_overview, folder, repo.head_sha)
 
 
 async def read_readme(database: Database, repo: Repo, readme: GitEntry) -> str:
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     content = await asyncio.to_thread(trees.read_blob, folder, readme.oid)
     return content[:_LARGEST_README].decode(errors="replace")
 

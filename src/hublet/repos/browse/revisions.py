@@ -80,7 +80,7 @@ async def get_revision(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, right)
         commit = await refs.get_sha(conn, repo, revision)
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     return Revision(repo=repo, commit=commit, folder=folder)
 
 

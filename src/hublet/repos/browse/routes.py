@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from hublet.core.database import Database, Reader
-from hublet.core.http import Db, ReadConn, Router
+from hublet.core.http import Db, PublicReadConn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -96,7 +96,7 @@ async def check_write_access(conn: ReadConn, caller: MaybeCaller, address: GitRe
 
 @lists_router.get(GIT_REPOS, tags=GIT_TAGS, responses=PAGED_RESPONSES)
 async def list_repos(
-    conn: ReadConn,
+    conn: PublicReadConn,
     caller: MaybeCaller,
     filters: RequestedFilter,
     order: RequestedOrder,
@@ -122,7 +122,7 @@ async def list_tasks() -> dict[str, TaskInfo]:
 
 @lists_router.get("/api/models-tags-by-type", tags=["models"])
 async def list_model_tags(
-    conn: ReadConn, only: Annotated[ModelTagType | None, Query(alias="type")] = None
+    conn: PublicReadConn, only: Annotated[ModelTagType | None, Query(alias="type")] = None
 ) -> dict[ModelTagType, list[TagInfo]]:
     """List the tags of models by type: the known ones, and those in use in public models."""
     return _render_tags(await tag_lists.list_model_tags(conn, only=only))
@@ -130,7 +130,7 @@ async def list_model_tags(
 
 @lists_router.get("/api/datasets-tags-by-type", tags=["datasets"])
 async def list_dataset_tags(
-    conn: ReadConn, only: Annotated[DatasetTagType | None, Query(alias="type")] = None
+    conn: PublicReadConn, only: Annotated[DatasetTagType | None, Query(alias="type")] = None
 ) -> dict[DatasetTagType, list[TagInfo]]:
     """List the tags of datasets by type: the known ones, and those in use in public datasets."""
     return _render_tags(await tag_lists.list_dataset_tags(conn, only=only))

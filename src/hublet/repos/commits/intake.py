@@ -124,9 +124,9 @@ class CommitIntake:
     def _apply(self, operation: Operation) -> None:
         _check_path(operation.path)
         match operation:
-            case AddFile(path=path, content=content, is_lfs=is_lfs):
+            case AddFile(path=path):
                 self._seen.add(path)
-                self._put(path, content, is_lfs=is_lfs)
+                self._put(operation)
             case AddLfsFile(path=path):
                 self._seen.add(path)
                 self._lfs_files.append(operation)
@@ -137,9 +137,11 @@ class CommitIntake:
                 self._seen.delete(path)
                 self._changes.deleted_folders.add(path)
 
-    def _put(self, path: str, content: FileContent, *, is_lfs: bool) -> None:
-        if is_lfs or content.size > LARGEST_IN_GIT:
-            self._changes.puts[path] = self._put_blob(content)
+    def _put(self, operation: AddFile) -> None:
+        path, content = operation.path, operation.content
+        if operation.is_lfs or content.size > LARGEST_IN_GIT:
+            put = self._put_blob(content)
+            self._changes.puts[path] = replace(put, moved_from=operation.moved_from)
             return
         data = content.read_all()
         if (lfs := parse_pointer(data)) is not None:
@@ -150,7 +152,9 @@ class CommitIntake:
             cards.parse_metadata(data.decode(errors="replace"))
         elif path == patterns.GIT_ATTRIBUTES_FILE:
             self._attributes = data
-        self._changes.puts[path] = FilePut(oid=self.writer.add("blob", data), size=len(data))
+        self._changes.puts[path] = FilePut(
+            oid=self.writer.add("blob", data), size=len(data), moved_from=operation.moved_from
+        )
 
     def _put_blob(self, content: FileContent) -> FilePut:
         spool = content.spooled()

@@ -109,6 +109,8 @@ class AddFile:
     content: FileContent
     # Whether git holds a pointer to it, whatever its size.
     is_lfs: bool = False
+    # Where the file was before, when it gets another name.
+    moved_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ async def advise(
     """
     async with database.read() as conn:
         target = await get_target(conn, caller, address)
-    folder = repos.git_folder(database, target.repo.id)
+    folder = await repos.open_folder(database, target.repo.id)
     rules = await asyncio.to_thread(_inspect, folder, target.head, offer)
     large = [entry.lfs.sha256 for entry in rules.entries.values() if entry.lfs is not None]
     new = sum(_new_bytes(file, rules) for file in offer.files)

@@ -18,7 +18,6 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.events import UpdatedRef
 from hublet.repos import blobs_store
-from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.commits import pull_requests
 from hublet.repos.commits.builder import BuiltCommit, CommitBase, CommitBuilder
@@ -30,7 +29,8 @@ from hublet.repos.errors import InvalidCommit, RefChanged, RepoNotFound, Storage
 from hublet.repos.git.objects import CommitDraft
 from hublet.repos.git.tree_changes import FilePut
 from hublet.repos.git.trees import pointer_to
-from hublet.repos.records import MAIN, PULL_REQUESTS, Card, RefTransaction, Repo
+from hublet.repos.packs.workspaces import Workspace, open_workspace
+from hublet.repos.records import MAIN, PULL_REQUESTS, Card, NewPacks, RefTransaction, Repo
 from hublet.repos.refs import service as refs
 from hublet.storage.object_store import open_store
 from hublet.tokens.records import Caller
@@ -73,25 +73,25 @@ async def commit_with(
     async with database.read() as conn:
         target = await get_target(conn, caller, address)
     settings = database.hub.settings
-    folder = repos.git_folder(database, target.repo.id)
-    intake = CommitIntake(
-        store=open_store(settings),
-        folder=folder,
-        largest_file=settings.limits.file_bytes,
-    )
-    try:
-        request = await read(intake)
-        await _write_pointers(database, target.repo, intake, request)
-        attempts = _CommitAttempts(database, caller, address, intake, request)
-        outcome = await attempts.run(folder)
-    except (OSError, pygit2.GitError) as error:
-        if not folder.exists():
-            # The repository was deleted while the body arrived.
-            raise RepoNotFound from None
-        log.exception("a commit could not be stored", repo=target.repo.id)
-        raise StorageUnavailable from error
-    finally:
-        await asyncio.to_thread(intake.close)
+    async with open_workspace(database, target.repo.id) as work:
+        intake = CommitIntake(
+            store=open_store(settings),
+            folder=work.folder,
+            largest_file=settings.limits.file_bytes,
+        )
+        try:
+            request = await read(intake)
+            await _write_pointers(database, target.repo, intake, request)
+            attempts = _CommitAttempts(database, caller, address, intake, request)
+            outcome = await attempts.run(work)
+        except (OSError, pygit2.GitError) as error:
+            if not work.folder.exists():
+                # The repository was deleted while the body arrived.
+                raise RepoNotFound from None
+            log.exception("a commit could not be stored", repo=target.repo.id)
+            raise StorageUnavailable from error
+        finally:
+            await asyncio.to_thread(intake.close)
     url = f"{outcome.repo.url(settings.base_url)}/commit/{outcome.oid}"
     return CommitResult(
         oid=outcome.oid,
@@ -172,22 +172,25 @@ class _CommitAttempts:
         self._address = address
         self._intake = intake
         self._request = request
+        self._packs: NewPacks | None = None
 
-    async def run(self, folder: Path) -> _CommitOutcome:
+    async def run(self, work: Workspace) -> _CommitOutcome:
         async with self._database.read() as conn:
             target = await get_target(conn, self._caller, self._address)
         key = (target.repo.id, target.ref)
         lock = _branch_locks.setdefault(key, asyncio.Lock())
         async with lock:
-            return await self._commit_with_retries(folder)
+            return await self._commit_with_retries(work)
 
-    async def _commit_with_retries(self, folder: Path) -> _CommitOutcome:
+    async def _commit_with_retries(self, work: Workspace) -> _CommitOutcome:
         for _ in range(ATTEMPTS):
             async with self._database.read() as conn:
                 target = await get_target(conn, self._caller, self._address)
-            built, card = await asyncio.to_thread(self._build, folder, target)
+            await work.refresh()
+            built, card = await asyncio.to_thread(self._build, work.folder, target)
             if not built.is_new:
                 return _CommitOutcome(repo=target.repo, oid=built.oid, is_new=False)
+            self._packs = await work.upload()
             try:
                 async with self._database.transaction() as conn:
                     return await self._move(conn, target, built, card)
@@ -228,6 +231,7 @@ class _CommitAttempts:
             card=card,
             added_bytes=built.added_bytes,
             blobs=self._request.blobs,
+            packs=self._packs,
         )
         return _CommitOutcome(
             repo=await refs.update_refs(conn, repo, transaction),

@@ -1,11 +1,13 @@
 """Bare repositories on the disk: their folders, creation, opening, repacking and removal."""
 
 import asyncio
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pygit2
@@ -13,13 +15,14 @@ import pygit2
 from hublet.repos.git import process, quarantine
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import FILE, CommitDraft, TreeItem, commit_data, tree_data
-from hublet.repos.git.packs import sync_folder
+from hublet.repos.git.packs import WORKSPACE_SUFFIX, sync_folder
 
 # Git itself begins at these numbers too.
 MOST_LOOSE = 6700
 MOST_PACKS = 50
 # Unreachable objects may belong to a change that is just being written.
 UNREACHABLE_KEPT = "2.weeks.ago"
+_ABANDONED_AFTER = timedelta(days=1)
 
 
 def folder_of(data_dir: Path, repo_id: str) -> Path:
@@ -34,6 +37,52 @@ def create_empty(folder: Path) -> None:
     pygit2.init_repository(folder, bare=True, initial_head="main")
 
 
+def create_workspace(folder: Path, *, of: Path) -> None:
+    """Make a bare repository that reads the objects of another, and has its refs of this moment."""
+    (folder / "objects" / "pack").mkdir(parents=True)
+    (folder / "objects" / "info").mkdir()
+    (folder / "objects" / "info" / "alternates").write_text(f"{of / 'objects'}\n")
+    (folder / "refs").mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(of / "packed-refs", folder / "packed-refs")
+
+
+class FolderLock:
+    """Lock on the folder of a repository, between tasks and between processes; it ends with `close`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def share(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def try_lock(folder: Path, *, exclusive: bool) -> FolderLock | None:
+    """Lock a folder, which need not be there; None when others hold it otherwise."""
+    path = folder.with_suffix(".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FolderLock(descriptor := os.open(path, os.O_CREAT | os.O_RDWR, 0o644))
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        # Who removed the folder removed this file, too: then the lock is on nothing.
+        if os.fstat(descriptor).st_ino == path.stat().st_ino:
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    lock.close()
+    return None
+
+
 def open_repository(folder: Path) -> pygit2.Repository:
     """Open this very folder, without a search in the folders above it."""
     return pygit2.Repository(str(folder), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
@@ -42,6 +91,16 @@ def open_repository(folder: Path) -> pygit2.Repository:
 def remove(folder: Path) -> None:
     """Remove a repository; one that is gone already is fine."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_abandoned(data_dir: Path, *, now: datetime) -> None:
+    """Remove what processes that died left: halves of evictions, and workspaces of a day ago."""
+    before = (now - _ABANDONED_AFTER).timestamp()
+    for pattern in ("??/evicted-*", f"??/*{WORKSPACE_SUFFIX}"):
+        for left in (data_dir / "repos").glob(pattern):
+            with suppress(FileNotFoundError):
+                if left.stat().st_mtime < before:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def create_with_first_commit(

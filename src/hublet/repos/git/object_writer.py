@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from hublet.repos.git.objects import ObjectKind, header_of, oid_of
-from hublet.repos.git.packs import FULL_PACK, PackWriter, sync_folder
+from hublet.repos.git.packs import FULL_PACK, WORKSPACE_SUFFIX, PackWriter, sync_folder
 
 MOST_LOOSE_OBJECTS = 32
 MOST_LOOSE_BYTES = 1 << 20
@@ -30,6 +30,8 @@ class ObjectWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # Several nodes share packs only.
+        self._most_loose = 0 if folder.suffix == WORKSPACE_SUFFIX else MOST_LOOSE_OBJECTS
         self._waiting: dict[str, tuple[ObjectKind, bytes]] = {}
         self._bytes = 0
         self._pack: PackWriter | None = None
@@ -53,7 +55,7 @@ class ObjectWriter:
         elif name not in self._waiting:
             self._waiting[name] = (kind, data)
             self._bytes += len(data)
-            if len(self._waiting) > MOST_LOOSE_OBJECTS or self._bytes > MOST_LOOSE_BYTES:
+            if len(self._waiting) > self._most_loose or self._bytes > MOST_LOOSE_BYTES:
                 self._begin_pack()
         return name
 

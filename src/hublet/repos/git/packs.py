@@ -13,6 +13,9 @@ from pathlib import Path
 
 from hublet.repos.git.objects import ObjectKind
 
+# How the folder of a workspace ends. What is written to one is uploaded, so it need not survive here.
+WORKSPACE_SUFFIX = ".work"
+
 # A pack that has grown beyond this takes no more, so every offset fits into the index.
 FULL_PACK = 1 << 30
 
@@ -26,6 +29,7 @@ class PackWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "objects" / "pack"
+        self._is_durable = folder.suffix != WORKSPACE_SUFFIX
         self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed by finish or discard
             dir=self._folder, prefix="tmp_pack_", delete=False
         )
@@ -53,7 +57,8 @@ class PackWriter:
             path.chmod(0o444)
         pack.replace(target)
         index.replace(target.with_suffix(".idx"))
-        sync_folder(self._folder)
+        if self._is_durable:
+            sync_folder(self._folder)
 
     def _write_index(self, checksum: bytes) -> Path:
         with tempfile.NamedTemporaryFile(
@@ -62,7 +67,7 @@ class PackWriter:
             try:
                 index.write(_index_data(self._index, checksum))
                 index.flush()
-                os.fsync(index.fileno())
+                self._sync(index.fileno())
             except BaseException:
                 Path(index.name).unlink()
                 raise
@@ -84,9 +89,13 @@ class PackWriter:
         self._file.seek(0, os.SEEK_END)
         self._file.write(digest.digest())
         self._file.flush()
-        os.fsync(self._file.fileno())
+        self._sync(self._file.fileno())
         self._file.close()
         return digest.digest()
+
+    def _sync(self, descriptor: int) -> None:
+        if self._is_durable:
+            os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import field
 
 import pygit2
+from pygit2.enums import FileMode
 
 from hublet.core.dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, PathTakenInTree
@@ -29,6 +30,8 @@ class FilePut:
     # Of the content, also where git holds a pointer only.
     size: int
     is_lfs: bool = False
+    # The path of a file that it replaces under another name: it stays executable.
+    moved_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ def apply_changes(
     puts = changes.puts | _updated_attributes(base, changes, writer)
     for path, put in puts.items():
         root.at(path).put = put
-    build = _TreeBuilder(repository, writer)
+    build = _TreeBuilder(repository, base, writer)
     return AppliedChanges(tree=build.folder(base.id.raw, root, ""), added_bytes=build.added_bytes)
 
 
@@ -119,8 +122,11 @@ class _PathNode:
 
 
 class _TreeBuilder:
-    def __init__(self, repository: pygit2.Repository, writer: ObjectWriter) -> None:
+    def __init__(
+        self, repository: pygit2.Repository, base: pygit2.Tree, writer: ObjectWriter
+    ) -> None:
         self._repository = repository
+        self._base = base
         self._writer = writer
         self.added_bytes = 0
 
@@ -149,6 +155,9 @@ class _TreeBuilder:
         if before is not None and before.mode == FOLDER:
             raise PathTakenInTree(at, by="folder")
         is_executable = before is not None and before.mode == EXECUTABLE
+        if put.moved_from is not None:
+            moved = find_item(self._base, put.moved_from)
+            is_executable = moved is not None and moved.filemode == FileMode.BLOB_EXECUTABLE
         after = TreeItem(EXECUTABLE if is_executable else FILE, bytes.fromhex(put.oid))
         if before is None or before.oid != after.oid:
             self.added_bytes += put.size

@@ -27,6 +27,8 @@ class Link:
     size: int
     # Which part, counted from one; or, to complete, how many there are.
     part: int = 0
+    # To complete: the direct upload, if it is one.
+    upload: str = ""
 
     def path(self) -> str:
         path = f"/api/lfs/{self.repo_id}/{self.oid}"
@@ -34,16 +36,20 @@ class Link:
         return path + ends.get(self.act, "")
 
     def text(self, expires: int) -> str:
-        return f"{self.act} {self.repo_id} {self.oid} {self.size} {self.part} {expires}"
+        return (
+            f"{self.act} {self.repo_id} {self.oid} {self.size} {self.part} {expires}{self.upload}"
+        )
 
 
 def sign(link: Link, keys: KeyRing, *, base_url: str) -> str:
     """Return the signed URL, which is valid until its life ends."""
     life = DOWNLOAD_LIFE if link.act == "download" else UPLOAD_LIFE
     expires = micros() // _SECOND + life // timedelta(seconds=1)
-    query = {"size": link.size, "expires": expires}
+    query: dict[str, int | str] = {"size": link.size, "expires": expires}
     if link.act == "complete":
         query["count"] = link.part
+    if link.upload:
+        query["upload"] = link.upload
     signature = keys.digest(_KIND, link.text(expires)).hex()
     return f"{base_url}{link.path()}?{urlencode({**query, 'signature': signature})}"
 

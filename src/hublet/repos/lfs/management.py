@@ -13,6 +13,7 @@ from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import trees
 from hublet.repos.lfs import history_rewrite
 from hublet.repos.lfs.records import LocatedLfsFile
+from hublet.repos.packs.workspaces import open_workspace
 from hublet.repos.records import MAIN, Card, LinkedBlob, Ref, RefTransaction, RepoAddress, Right
 from hublet.repos.refs import store as ref_store
 from hublet.repos.refs.service import update_refs
@@ -31,7 +32,7 @@ async def list_files(
         repo = await repos.get(conn, caller, address, Right.write)
         linked = await blobs_store.list_of_repo(conn, repo.id, after=after, limit=limit)
         refs = await ref_store.list_of(conn, repo.id)
-    folder = repos.git_folder(database, repo.id)
+    folder = await repos.open_folder(database, repo.id)
     # The path in main comes first: it is the one that people know.
     searched = sorted(refs, key=lambda ref: ref.name != MAIN)[:_MOST_REFS]
     return await asyncio.to_thread(_locate, folder, searched, linked)
@@ -75,22 +76,26 @@ async def delete(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         current = await ref_store.list_of(conn, repo.id) if rewrite_history else []
-    folder = repos.git_folder(database, repo.id)
-    new = await asyncio.to_thread(history_rewrite.rewrite_without, folder, current, digests)
-    updates = tuple(
-        UpdatedRef(ref=ref.name, old_sha=ref.sha, new_sha=new[ref.name])
-        for ref in current
-        if ref.name in new
-    )
-    async with database.transaction() as conn:
-        repo = await repos.get(conn, caller, address, Right.write)
-        if updates:
-            # A card is never a large file, so it stays the same.
-            card = Card(data=repo.card, tags=repo.tags)
-            await update_refs(
-                conn, repo, RefTransaction(updates=updates, actor_id=caller.user_id, card=card)
-            )
-        await blobs_store.unlink(conn, repo.id, digests)
+    async with open_workspace(database, repo.id) as work:
+        new = await asyncio.to_thread(
+            history_rewrite.rewrite_without, work.folder, current, digests
+        )
+        transaction = RefTransaction(
+            updates=tuple(
+                UpdatedRef(ref=ref.name, old_sha=ref.sha, new_sha=new[ref.name])
+                for ref in current
+                if ref.name in new
+            ),
+            actor_id=caller.user_id,
+            packs=await work.upload(),
+        )
+        async with database.transaction() as conn:
+            repo = await repos.get(conn, caller, address, Right.write)
+            if transaction.updates:
+                # A card is never a large file, so it stays the same.
+                card = Card(data=repo.card, tags=repo.tags)
+                await update_refs(conn, repo, replace(transaction, card=card))
+            await blobs_store.unlink(conn, repo.id, digests)
 
 
 async def copy(

@@ -15,7 +15,7 @@ from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, body_of
 from hublet.repos.browse.downloads import BINARY
-from hublet.repos.lfs import links, management, service, transfers
+from hublet.repos.lfs import direct_uploads, links, management, service, transfers
 from hublet.repos.lfs.links import DOWNLOAD_LIFE, UPLOAD_LIFE, Link
 from hublet.repos.lfs.records import ObjectRequest
 from hublet.repos.lfs.schemas import (
@@ -53,7 +53,7 @@ router = Router(tags=["repos"], responses=MOVED, default_response_class=LfsRespo
 
 @router.post(_LFS + "/objects/batch")
 async def prepare_lfs_transfers(
-    conn: ReadConn, caller: GitCaller, address: RootRepo, body: LfsBatch
+    request: Request, database: Db, caller: GitCaller, address: RootRepo, body: LfsBatch
 ) -> LfsBatchAnswer:
     """Ask where to send or to get large files, by the SHA-256 of their content.
 
@@ -62,25 +62,35 @@ async def prepare_lfs_transfers(
     """
     requests = [ObjectRequest(oid=each.oid, size=each.size) for each in body.objects]
     if body.operation == "download":
-        responses = await service.prepare_downloads(conn, caller, address, requests)
+        async with database.read() as conn:
+            responses = await service.prepare_downloads(conn, caller, address, requests)
         return LfsBatchAnswer.of(responses, life=DOWNLOAD_LIFE)
     if "xet" in body.transfers:
         revision = MAIN if body.ref is None else body.ref.name
-        responses = await service.prepare_xet_uploads(
-            conn, caller, address, requests, revision=revision
-        )
+        async with database.read() as conn:
+            responses = await service.prepare_xet_uploads(
+                conn, caller, address, requests, revision=revision
+            )
         return LfsBatchAnswer.of(responses, life=TOKEN_LIFE, transfer="xet")
-    in_parts = "multipart" in body.transfers
-    responses = await service.prepare_uploads(conn, caller, address, requests, in_parts=in_parts)
+    responses = await direct_uploads.prepare_uploads(
+        database,
+        caller,
+        address,
+        requests,
+        in_parts="multipart" in body.transfers,
+        # A browser would need the bucket's leave.
+        is_direct="origin" not in request.headers,
+    )
     return LfsBatchAnswer.of(responses, life=UPLOAD_LIFE)
 
 
 @router.post(_LFS + "/objects/verify")
 async def verify_lfs_object(
-    conn: ReadConn, caller: GitCaller, address: RootRepo, body: VerifyObject
+    database: Db, caller: GitCaller, address: RootRepo, body: VerifyObject
 ) -> Done:
     """Check that a large file arrived, whole."""
-    await service.verify(conn, caller, address, ObjectRequest(oid=body.oid, size=body.size))
+    request = ObjectRequest(oid=body.oid, size=body.size)
+    await direct_uploads.verify(database, caller, address, request)
     return Done()
 
 
@@ -131,7 +141,14 @@ def _checked_link(database: Database, link: Link, query: LinkQuery) -> Link:
 
 def _link_for(act: str) -> Callable[[Database, str, str, LinkQuery], Awaitable[Link]]:
     async def check(database: Db, repo_id: str, oid: str, query: SignedQuery) -> Link:
-        link = Link(act=act, repo_id=repo_id, oid=oid, size=query.size, part=query.count)
+        link = Link(
+            act=act,
+            repo_id=repo_id,
+            oid=oid,
+            size=query.size,
+            part=query.count,
+            upload=query.upload,
+        )
         return _checked_link(database, link, query)
 
     return check
@@ -169,7 +186,10 @@ async def complete_lfs_upload(
     database: Db, link: Annotated[Link, Depends(_link_for("complete"))], body: CompleteUpload
 ) -> Done:
     """Put a large file together from its parts."""
-    await transfers.complete(database, link, body)
+    if link.upload:
+        await direct_uploads.complete(database, link, [part.etag for part in body.parts])
+    else:
+        await transfers.complete(database, link, body)
     return Done()
 
 

@@ -124,12 +124,14 @@ class LinkQuery(Schema):
     signature: str
     # How many parts there are to put together.
     count: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    # The upload to the object storage, if the parts went there.
+    upload: Annotated[str, Field(pattern=r"^([0-9a-f]{24})?$")] = ""
 
 
 class CompletedPart(Schema):
     partNumber: int
-    # As it was answered, with or without its quotes.
-    etag: Annotated[str, Field(pattern=r'^"?[0-9a-f]{64}"?$')]
+    # As it was answered, with or without its quotes; an object storage has other ones than the hub.
+    etag: Annotated[str, Field(pattern=r'^"?[0-9A-Za-z_-]{1,128}"?$')]
 
 
 class CompleteUpload(Schema):

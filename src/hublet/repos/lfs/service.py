@@ -22,9 +22,10 @@ from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.usage import check_quota
 from hublet.repos.xet.addresses import cas_url, token_url
 from hublet.repos.xet.tokens import new_token, sign_token
+from hublet.storage.contents import download_address
 from hublet.storage.epochs import get_epoch
 from hublet.storage.errors import StorageFull
-from hublet.storage.records import Blob
+from hublet.storage.records import Blob, Content
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
 
@@ -177,12 +178,13 @@ async def prepare_downloads(
 ) -> list[ObjectResponse]:
     """Return for each object where to download it, or that this repository does not have it."""
     repo = await push.get_or_challenge(conn, caller, address, Right.read)
-    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    oids = [each.oid for each in objects]
+    known = await blobs_store.find_contents_in_repo(conn, repo.id, oids)
     return [_download_response(conn, repo, each, known) for each in objects]
 
 
 def _download_response(
-    conn: Reader, repo: Repo, request: ObjectRequest, known: dict[str, Blob]
+    conn: Reader, repo: Repo, request: ObjectRequest, known: dict[str, Content]
 ) -> ObjectResponse:
     if request.oid not in known:
         refusal = ObjectRefusal(code=404, message="There is no such object in this repository.")
@@ -190,7 +192,10 @@ def _download_response(
     if known[request.oid].size != request.size:
         refusal = ObjectRefusal(code=422, message=f"size must be that of the object {request.oid}.")
         return ObjectResponse(request=request, refusal=refusal)
-    return ObjectResponse(request=request, download=_basic_action(conn, repo, request, "download"))
+    address = download_address(conn.hub.settings, known[request.oid])
+    download = None if address is None else TransferAction(href=address)
+    download = download or _basic_action(conn, repo, request, "download")
+    return ObjectResponse(request=request, download=download)
 
 
 async def verify(

@@ -132,15 +132,16 @@ async def _store(database: Database, link: Link, spool: Spool) -> None:
         )
     blob = await asyncio.to_thread(put_blob, open_store(database.hub.settings), spool)
     async with database.transaction() as conn:
-        await _add_to_repo(conn, link, blob)
+        await add_to_repo(conn, link, blob)
 
 
-async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
+async def add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
+    """Add a blob that was just put into the store, and let the repository point to it."""
     # The repository may have been deleted while its file was on the way.
     repo = await store.find(conn, link.repo_id)
     if repo is None:
         raise ObjectNotFound(link.oid)
-    await add_blobs(conn, [blob])
+    await add_blobs(conn, [blob], may_stay_whole=True)
     await blobs_store.link(conn, link.repo_id, [blob], is_used=False)
     await chunker.schedule_cutting(conn)
     await check_quota(conn, repo.owner_id, 0)

@@ -17,7 +17,7 @@ from hublet.repos.git import quarantine
 from hublet.repos.git.trees import LfsPointer
 from hublet.repos.push import ref_rules, validate
 from hublet.repos.push.commands import CommandOutcome, Push
-from hublet.repos.records import MAIN, Card, RefTransaction, Repo, RepoAddress, Right
+from hublet.repos.records import MAIN, Card, NewPacks, RefTransaction, Repo, RepoAddress, Right
 from hublet.repos.refs import service as refs
 from hublet.repos.refs import store as ref_store
 from hublet.tokens.records import Caller
@@ -45,6 +45,7 @@ class AcceptedContent:
     card: Card | None = None
     # What the pushed pointers name, each with one of its paths.
     pointers: Mapping[LfsPointer, str] = field(default_factory=dict)
+    packs: NewPacks | None = None
 
 
 async def get_to_push(conn: Reader, caller: Caller, address: RepoAddress) -> Repo:
@@ -136,6 +137,7 @@ async def _update_refs_once(
             actor_id=pushing.caller.user_id,
             card=content.card,
             added_bytes=content.added_bytes,
+            packs=content.packs,
         )
         await refs.update_refs(conn, repo, transaction)
     return outcomes

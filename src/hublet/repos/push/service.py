@@ -1,5 +1,6 @@
 """Git over HTTP: who may fetch and push, and the steps of a push."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pygit2
@@ -9,6 +10,7 @@ from hublet.core.errors import NotAllowed, NotFound
 from hublet.repos import service as repos
 from hublet.repos.errors import BadPack, PushRefused, RepoFolderGone
 from hublet.repos.maintenance import sync_packed_refs
+from hublet.repos.packs.workspaces import open_workspace
 from hublet.repos.push import apply, commands, ref_rules, unpack
 from hublet.repos.push.apply import PushRequest
 from hublet.repos.push.commands import CommandOutcome
@@ -81,14 +83,16 @@ async def _apply(
     database: Database, repo: Repo, pushing: PushRequest, packets: PacketReader
 ) -> list[CommandOutcome]:
     folder = await sync_packed_refs(database, repo.id)
-    try:
-        async with unpack.quarantine_objects(folder) as objects:
-            await unpack.unpack(folder, objects, packets)
-            content = await apply.accept_objects(
-                database, repo, pushing.push, folder=folder, objects=objects
-            )
-    except (OSError, pygit2.GitError):
-        if folder.exists():
-            raise
-        raise RepoFolderGone from None
-    return await apply.update_refs(database, pushing, content)
+    async with open_workspace(database, repo.id) as work:
+        try:
+            async with unpack.quarantine_objects(work.folder) as objects:
+                await unpack.unpack(work.folder, objects, packets)
+                content = await apply.accept_objects(
+                    database, repo, pushing.push, folder=work.folder, objects=objects
+                )
+        except (OSError, pygit2.GitError):
+            if folder.exists():
+                raise
+            raise RepoFolderGone from None
+        content = replace(content, packs=await work.upload())
+        return await apply.update_refs(database, pushing, content)

@@ -1,6 +1,8 @@
 """Branches and tags: list, creation, deletion and squash; objects in git first, then the ref."""
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hublet.core.clock import now
@@ -18,6 +20,7 @@ from hublet.repos.errors import (
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import CommitDraft, commit_data, tree_data
+from hublet.repos.packs.workspaces import open_workspace
 from hublet.repos.records import (
     HEADS,
     MAIN,
@@ -25,6 +28,7 @@ from hublet.repos.records import (
     TAGS,
     Card,
     NewBranch,
+    NewPacks,
     Ref,
     RefTransaction,
     Repo,
@@ -45,6 +49,7 @@ class _BranchHead:
 
     sha: str
     card: Card | None
+    packs: NewPacks | None = None
 
 
 async def list_refs(database: Database, caller: Caller | None, address: RepoAddress) -> list[Ref]:
@@ -52,7 +57,7 @@ async def list_refs(database: Database, caller: Caller | None, address: RepoAddr
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.read)
         refs = await store.list_of(conn, repo.id)
-    return await asyncio.to_thread(_peel_tags, repos.git_folder(database, repo.id), refs)
+    return await asyncio.to_thread(_peel_tags, await repos.open_folder(database, repo.id), refs)
 
 
 def _peel_tags(folder: Path, refs: list[Ref]) -> list[Ref]:
@@ -79,19 +84,16 @@ async def create_branch(
         start = None
         if not branch.is_empty:
             start = await service.get_starting_point(conn, repo, branch.starting_point or "main")
-    head = await asyncio.to_thread(
-        _start_branch,
-        repos.git_folder(database, repo.id),
-        repo,
-        ref,
-        start,
-        author=caller.user_name,
-    )
-    if head.sha == before:
-        return
-    async with database.transaction() as conn:
-        update = UpdatedRef(ref=ref, old_sha=before, new_sha=head.sha)
-        await _update_ref(conn, caller, address, update, head.card)
+    async with open_workspace(database, repo.id) as work:
+        head = await asyncio.to_thread(
+            _start_branch, work.folder, repo, ref, start, author=caller.user_name
+        )
+        if head.sha == before:
+            return
+        head = replace(head, packs=await work.upload())
+        async with database.transaction() as conn:
+            update = UpdatedRef(ref=ref, old_sha=before, new_sha=head.sha)
+            await _update_ref(conn, caller, address, update, head)
 
 
 def _start_branch(
@@ -117,14 +119,14 @@ async def create_tag(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         start = await service.get_starting_point(conn, repo, revision)
-    sha = await asyncio.to_thread(_commit_of, repos.git_folder(database, repo.id), start)
+    sha = await asyncio.to_thread(_commit_of, await repos.open_folder(database, repo.id), start)
     # The public client expects that a missing revision is told before an invalid name.
     check_ref_name("tag", name)
     async with database.transaction() as conn:
         if await store.find(conn, repo.id, TAGS + name) is not None:
             raise RefExists(TAGS + name)
         update = UpdatedRef(ref=TAGS + name, old_sha=None, new_sha=sha)
-        await _update_ref(conn, caller, address, update, None)
+        await _update_ref(conn, caller, address, update, _BranchHead(sha=sha, card=None))
 
 
 async def delete_tag(conn: Connection, caller: Caller, address: RepoAddress, name: str) -> None:
@@ -140,21 +142,16 @@ async def squash(
         async with database.read() as conn:
             repo = await repos.get(conn, caller, address, Right.write)
             head = await _head_of(conn, repo, ref, revision=branch)
-        made = await asyncio.to_thread(
-            _squash_commit,
-            repos.git_folder(database, repo.id),
-            repo,
-            ref,
-            head,
-            (caller.user_name, message),
-        )
-        try:
-            async with database.transaction() as conn:
-                update = UpdatedRef(ref=ref, old_sha=head, new_sha=made.sha)
-                await _update_ref(conn, caller, address, update, made.card)
-                return
-        except RefChanged:
-            continue
+        async with open_workspace(database, repo.id) as work:
+            made = await asyncio.to_thread(
+                _squash_commit, work.folder, repo, ref, head, (caller.user_name, message)
+            )
+            made = replace(made, packs=await work.upload())
+            with suppress(RefChanged):
+                async with database.transaction() as conn:
+                    update = UpdatedRef(ref=ref, old_sha=head, new_sha=made.sha)
+                    await _update_ref(conn, caller, address, update, made)
+                    return
     raise RefChanged(branch)
 
 
@@ -211,9 +208,10 @@ async def _delete_ref(conn: Connection, caller: Caller, address: RepoAddress, re
 
 
 async def _update_ref(
-    conn: Connection, caller: Caller, address: RepoAddress, update: UpdatedRef, card: Card | None
+    conn: Connection, caller: Caller, address: RepoAddress, update: UpdatedRef, head: _BranchHead
 ) -> None:
     repo = await repos.get(conn, caller, address, Right.write)
-    await service.update_refs(
-        conn, repo, RefTransaction(updates=(update,), actor_id=caller.user_id, card=card)
+    transaction = RefTransaction(
+        updates=(update,), actor_id=caller.user_id, card=head.card, packs=head.packs
     )
+    await service.update_refs(conn, repo, transaction)

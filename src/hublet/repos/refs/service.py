@@ -17,6 +17,7 @@ from hublet.events import RepoContentUpdated
 from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, RevisionNotFound
+from hublet.repos.packs import store as packs_store
 from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
 from hublet.repos.refs import store
 from hublet.repos.usage import check_quota
@@ -118,11 +119,12 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
     for name in created:
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
-    await contents.add_blobs(conn, transaction.blobs)
+    await contents.add_blobs(conn, transaction.blobs, may_stay_whole=True)
     await blobs_store.link(conn, repo.id, transaction.blobs)
     if transaction.blobs:
         await chunker.schedule_cutting(conn)
         await check_quota(conn, repo.owner_id, 0)
+    await _list_packs(conn, repo, transaction)
     await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes)
     await publish(
         conn,
@@ -133,3 +135,12 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
         ),
     )
     return repo
+
+
+async def _list_packs(conn: Connection, repo: Repo, transaction: RefTransaction) -> None:
+    """List the packs with the objects that the refs point to, where there is a shared store."""
+    if transaction.packs is not None and not await packs_store.add(
+        conn, repo.id, transaction.packs, created_by=transaction.actor_id
+    ):
+        # The objects of the repository moved to the shared store, or from it, a moment ago.
+        raise RefChanged(transaction.updates[0].ref.removeprefix(HEADS))

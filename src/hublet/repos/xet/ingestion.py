@@ -2,7 +2,8 @@
 
 A content is stored whole first. Buckets wait until it is cut, because their clients need its file
 hash; for git repositories a task cuts it soon after. From then on it is read from its segments. The
-whole object stays for an hour, for those who looked it up a moment before.
+whole object stays for an hour, for those who looked it up a moment before. Where downloads of large
+contents are redirected to a bucket, such ones stay whole.
 
 Each repository cuts for itself, even what another one has cut already: so how its contents are packed
 tells nothing of others. Equal xorbs are stored once all the same.
@@ -23,13 +24,16 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.repos import store as repos_store
 from hublet.repos.pruning_store import WHOLE_AGE
+from hublet.repos.records import RepoType
 from hublet.repos.xet import ingestion_store
 from hublet.repos.xet import store as xet_store
 from hublet.storage import chunker
 from hublet.storage import store as storage
 from hublet.storage.chunker import CutContent, CutResult
+from hublet.storage.contents import is_kept_whole
 from hublet.storage.object_store import StoredObject, blob_key, open_store
 from hublet.storage.records import Blob, Content
+from hublet.storage.removals import remove_objects
 from hublet.storage.workers import processes
 from hublet.storage.xorbs import SMALLEST_CHUNK
 
@@ -160,11 +164,29 @@ async def _cut_repo(database: Database, repo_id: str, done: _Progress) -> None:
         if not waiting:
             return
         after = waiting[-1].sha256
-        for batch in _batches(waiting):
+        for batch in _batches(await _leave_whole(database, repo_id, waiting)):
             started = clock.monotonic()
             await _cut_or_log(database, repo_id, batch, done)
             # Half of the time is left to requests.
             await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
+
+
+async def _leave_whole(
+    database: Database, repo_id: str, waiting: Sequence[Content]
+) -> list[Content]:
+    """Leave large contents whole whose downloads are redirected; return those that are to be cut.
+
+    What lies in no git repository is cut in any case: its clients need the file hash.
+    """
+    settings = database.hub.settings
+    whole = [each for each in waiting if each.is_whole and is_kept_whole(settings, each.size)]
+    if whole:
+        async with database.transaction() as conn:
+            repo = await repos_store.find(conn, repo_id)
+            if repo is None or repo.type in {RepoType.bucket, RepoType.container}:
+                return list(waiting)
+            await ingestion_store.set_left_whole(conn, repo_id, [each.sha256 for each in whole])
+    return [each for each in waiting if each not in whole]
 
 
 def _batches(contents: Iterable[Content]) -> Iterator[list[Content]]:
@@ -214,7 +236,8 @@ async def remove_whole_copies(database: Database) -> None:
         async with database.read() as conn:
             cut_before = clock.to_micros(clock.now() - WHOLE_AGE)
             cut = await ingestion_store.find_cut(conn, batch, before=cut_before)
-        await asyncio.to_thread(store.delete, map(blob_key, sorted(cut)), before=put_before)
+        keys = [blob_key(sha256) for sha256 in sorted(cut)]
+        await remove_objects(database, store, keys, before=put_before)
 
 
 def _next_batch(objects: Iterator[StoredObject]) -> list[str]:

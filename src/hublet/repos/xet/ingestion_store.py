@@ -73,6 +73,14 @@ async def set_cut(conn: Connection, digests: Iterable[str]) -> None:
     )  # fmt: skip
 
 
+async def set_left_whole(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
+    """Let contents wait no longer to be cut."""
+    await conn.execute(
+        "DELETE FROM uncut_contents WHERE repo_id = $1 AND sha256 IN each($2)",
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+
+
 async def find_cut(conn: Reader, digests: Iterable[str], *, before: int) -> set[str]:
     """Return those contents that have been read from segments since then."""
     rows = await conn.fetch_all(

@@ -8,18 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from pathlib import Path
-from typing import Protocol
 
 from hublet.core.dataclasses import dataclass
 from hublet.runtime import seccomp
 from hublet.runtime.attach.program import FAILED, STARTED
 from hublet.runtime.attach.terminals import resize
 from hublet.runtime.errors import CannotAttach
-from hublet.runtime.records import AttachPoint
+from hublet.runtime.records import Attachment, AttachPoint, AttachRequest, TerminalSize
 from hublet.runtime.shim.system import read
 
 # The folder of `runtime` comes last in sys.path, so that no module of ours hides one of Python.
@@ -31,54 +28,21 @@ _RESPONSE_SECONDS = 15.0
 _MESSAGE_BYTES = 1024
 _VARIABLE_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 
-TerminalSize = tuple[int, int, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terminal:
-    # Columns and rows, then the same in pixels.
-    size: TerminalSize
-    # As RFC 4254 numbers them.
-    modes: Mapping[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachRequest:
-    """What to run in the job: a program, a shell if argv is empty, or an SFTP server."""
-
-    argv: Sequence[str] = ()
-    sftp: bool = False
-    # Whether the client sends the target of a symbolic link first, against the draft of SFTP.
-    target_first: bool = False
-    environment: Mapping[str, str] = field(repr=False)
-    terminal: Terminal | None = None
-
-
-class Attachment(Protocol):
-    """A process in the job; closing the attachment kills it and its descendants."""
-
-    # Non-blocking descriptors. With a terminal there is no stderr.
-    stdin: int
-    stdout: int
-    stderr: int | None
-
-    def send(self, number: signal.Signals) -> None: ...
-
-    def resize(self, size: TerminalSize) -> None: ...
-
-    def end_input(self) -> None:
-        """Close stdin of the process; only without a terminal."""
-        ...
-
-    async def ended(self) -> int:
-        """Wait for the end; return the exit status, negative for a signal."""
-        ...
-
-    def close(self) -> None: ...
-
-    async def wait_closed(self) -> None:
-        """Wait until the clean-up after `close` is done."""
-        ...
+# For engines, whose exec is all there is: they cannot kill it, and processes may daemonize, so this
+# variable marks all of them.
+SESSION_VARIABLE = "HUBLET_SESSION"
+SHELL_SCRIPT = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
+# The hub cannot bring an SFTP server along: the image may have one.
+SFTP_SCRIPT = (
+    "for p in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do "
+    "[ -x $p/sftp-server ] && exec $p/sftp-server; done; "
+    "echo 'The image of the job has no sftp-server.' >&2; exit 127"
+)
+# Takes the mark of a session and the number of a signal.
+KILL_SCRIPT = (
+    'for p in /proc/[0-9]*; do grep -qa "$0" "$p/environ" 2>/dev/null && '
+    'kill -"$1" "${p#/proc/}"; done; true'
+)
 
 
 @dataclass(slots=True, kw_only=True)

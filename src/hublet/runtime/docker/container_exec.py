@@ -15,9 +15,15 @@ from aiodocker.stream import Stream
 
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
-from hublet.runtime.attach.attachments import AttachRequest, TerminalSize
+from hublet.runtime.attach.attachments import (
+    KILL_SCRIPT,
+    SESSION_VARIABLE,
+    SFTP_SCRIPT,
+    SHELL_SCRIPT,
+)
 from hublet.runtime.docker import containers
 from hublet.runtime.errors import CannotAttach
+from hublet.runtime.records import AttachRequest, TerminalSize
 
 if TYPE_CHECKING:
     from aiodocker.containers import DockerContainer
@@ -28,25 +34,12 @@ _CHUNK = 1 << 16
 _LOOKUP_SECONDS = 10.0
 _NOT_FOUND = 404
 _STANDARD_ERROR = 2
-# An engine cannot kill an exec, and processes may daemonize: this variable marks all of them.
-_SESSION_VARIABLE = "HUBLET_SESSION"
-_SHELL = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
-# The hub cannot bring an SFTP server along: the image may have one.
-_SFTP = (
-    "for p in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do "
-    "[ -x $p/sftp-server ] && exec $p/sftp-server; done; "
-    "echo 'The image of the job has no sftp-server.' >&2; exit 127"
-)
-_KILL = (
-    'for p in /proc/[0-9]*; do grep -qa "$0" "$p/environ" 2>/dev/null && '
-    'kill -"$1" "${p#/proc/}"; done; true'
-)
 
 
 async def attach_to_container(container_id: str, request: AttachRequest) -> "ContainerAttachment":
     """Start a process in a container of the default engine. Raises CannotAttach."""
     engine = aiodocker.Docker()
-    mark = f"{_SESSION_VARIABLE}={new_object_id()}"
+    mark = f"{SESSION_VARIABLE}={new_object_id()}"
     try:
         container = engine.containers.container(container_id)
         process = await container.exec(
@@ -70,8 +63,8 @@ async def attach_to_container(container_id: str, request: AttachRequest) -> "Con
 
 def _argv(request: AttachRequest) -> list[str]:
     if request.sftp:
-        return ["/bin/sh", "-c", _SFTP]
-    return list(request.argv) or ["/bin/sh", "-c", _SHELL]
+        return ["/bin/sh", "-c", SFTP_SCRIPT]
+    return list(request.argv) or ["/bin/sh", "-c", SHELL_SCRIPT]
 
 
 def _socket_pair() -> tuple[socket.socket, socket.socket]:
@@ -158,7 +151,7 @@ class ContainerAttachment:
     async def _kill(self, number: signal.Signals) -> None:
         """Send a signal to all processes of the session."""
         with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError):
-            argv = ["/bin/sh", "-c", _KILL, self.mark, str(int(number))]
+            argv = ["/bin/sh", "-c", KILL_SCRIPT, self.mark, str(int(number))]
             killing = await self.container.exec(argv, stdout=True, stderr=True)
             await killing.start(detach=True)
 

@@ -1,28 +1,14 @@
 """Log follower: the output of a container becomes the log of its job, every line once."""
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 from hublet.core import clock
+from hublet.runtime.attempt_folder import lock_log, read_log_start
 from hublet.runtime.shim.log import PIECE, Log, in_pieces
-
-_START_FILE = "log-start"
-_LOCK_FILE = "log-lock"
-_RETRY_SECONDS = 0.5
-
-
-def note_start(folder: Path, log: Path) -> None:
-    """Note where in the log an attempt begins; later calls change nothing."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if not (folder / _START_FILE).exists():
-        size = log.stat().st_size if log.exists() else 0
-        (folder / f"{_START_FILE}.new").write_text(str(size))
-        (folder / f"{_START_FILE}.new").rename(folder / _START_FILE)
 
 
 class _ResumedLog(Log):
@@ -54,9 +40,9 @@ async def follow(
     A lock keeps other followers out, in this process or another; when they get it, all lines
     are there.
     """
-    lock = await _acquire_lock(folder / _LOCK_FILE)
+    lock = await lock_log(folder)
     try:
-        start = int(await asyncio.to_thread((folder / _START_FILE).read_text))
+        start = await asyncio.to_thread(read_log_start, folder)
         written = await asyncio.to_thread(_ResumedLog, log, limit=limit, start=start)
         try:
             written.add(f"===== Job started at {started} =====\n".encode())
@@ -67,18 +53,3 @@ async def follow(
             os.close(written.fd)
     finally:
         os.close(lock)
-
-
-async def _acquire_lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                await asyncio.sleep(_RETRY_SECONDS)
-            else:
-                return descriptor
-    except BaseException:
-        os.close(descriptor)
-        raise

@@ -24,6 +24,7 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes
+from hublet.runtime.attempt_folder import note_log_start
 from hublet.runtime.docker import containers, log_follower
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import (
@@ -71,6 +72,11 @@ class DockerRunner:
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _network_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def is_local(self) -> bool:
+        """Tell whether the engine is one of this machine, behind a socket in the file system."""
+        return str(self.engine.docker_host).startswith("unix:")
+
     async def probe(self) -> RunnerCapabilities:
         try:
             version = await self.engine.version()
@@ -80,7 +86,7 @@ class DockerRunner:
         return containers.capabilities_of(version, network=self.network)
 
     async def launch(self, order: LaunchOrder) -> str:
-        await asyncio.to_thread(log_follower.note_start, order.folder, order.log)
+        await asyncio.to_thread(note_log_start, order.folder, order.log)
         order = await asyncio.to_thread(containers.with_variable_files, order)
         try:
             await self._begin(order)

@@ -61,6 +61,7 @@ class ShimRunner:
     prune: Callable[[list[Path]], None] = lambda _attempts: None
     # Whether the shim's child is the job itself, and not bubblewrap.
     is_plain: bool = False
+    is_local: bool = True
     _starters: ShimStarterPool = field(default_factory=ShimStarterPool)
     _watched: dict[str, int] = field(default_factory=dict)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)

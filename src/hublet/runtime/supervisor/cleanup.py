@@ -3,10 +3,12 @@
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
+from hublet.core.leases import lease_clock
 from hublet.core.logs import get_logger
 from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
-from hublet.runtime.supervisor import runner_calls, store
+from hublet.runtime.supervisor import machines_store, runner_calls, store
+from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.supervisor.transitions import ENDED_PHASES
 
@@ -15,6 +17,7 @@ log = get_logger("jobs")
 # A handle that only the runner knows may be about to be written into the database.
 _UNKNOWN_GRACE = 60_000_000
 _FORGOTTEN = 3_600_000_000
+_MACHINE_FORGOTTEN = 7 * 24 * 3_600_000_000
 
 
 async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: AttemptRecord) -> None:
@@ -43,9 +46,10 @@ async def stop_or_clear(
 class Cleanup:
     """What one Supervisor cleans up from time to time."""
 
-    def __init__(self, database: Database, runner: Runner) -> None:
+    def __init__(self, database: Database, runner: Runner, machine: MachineLease) -> None:
         self._database = database
         self._runner = runner
+        self._machine = machine
         self._writes = GroupCommit(database)
         self._grace_seconds = database.hub.settings.jobs.grace_seconds
         # By handle, since when an attempt is known that has no row.
@@ -54,10 +58,13 @@ class Cleanup:
     async def sweep(self) -> None:
         await self._clear_leftovers()
         await self._stop_unknown_attempts()
+        await self._forget_machines()
 
     async def _clear_leftovers(self) -> None:
         async with self._database.read() as conn:
-            left = await store.list_leftovers(conn, runner=self._runner.name)
+            left = await store.list_leftovers(
+                conn, self._machine.locality(), runner=self._runner.name
+            )
             is_any_forgotten = await store.has_forgotten(conn, before=micros() - _FORGOTTEN)
         for attempt in left:
             await stop_or_clear(
@@ -71,8 +78,9 @@ class Cleanup:
         """Stop attempts that have no row, once it is certain that they get none."""
         handles = set(await self._runner.handles())
         async with self._database.read() as conn:
-            known = await store.list_handles(conn, runner=self._runner.name)
-            launching_since = await store.oldest_launch(conn)
+            locality = self._machine.locality()
+            known = await store.list_handles(conn, locality, runner=self._runner.name)
+            launching_since = await store.oldest_launch(conn, locality)
         now = micros()
         self._unknown = {each: self._unknown.get(each, now) for each in handles - known}
         for handle, since in self._unknown.items():
@@ -87,3 +95,11 @@ class Cleanup:
             await runner_calls.remove(self._runner, handle)
             return
         await runner_calls.stop(self._runner, handle, grace_seconds=self._grace_seconds)
+
+    async def _forget_machines(self) -> None:
+        before = lease_clock() - _MACHINE_FORGOTTEN
+        async with self._database.read() as reader:
+            is_any_forgotten = await machines_store.has_forgotten(reader, seen_before=before)
+        if is_any_forgotten:
+            async with self._database.transaction() as conn:
+                await machines_store.forget(conn, seen_before=before)

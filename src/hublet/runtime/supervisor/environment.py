@@ -27,7 +27,7 @@ def environment_of(
 def _hub_variables(job: JobRecord, size: FlavorSize) -> dict[str, str]:
     variables = {
         "JOB_ID": job.id,
-        "ACCELERATOR": size.name if size.devices else "none",
+        "ACCELERATOR": size.name if size.devices or size.gpus else "none",
         "CPU_CORES": f"{size.cores:g}",
         "MEMORY": memory_text(size.memory_bytes),
     }

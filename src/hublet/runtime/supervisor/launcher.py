@@ -11,9 +11,10 @@ from pathlib import Path
 from hublet.core.batching import GroupCommit
 from hublet.core.config import Settings
 from hublet.core.database import Database
+from hublet.core.tracing import span
 from hublet.jobs import hardware, service
 from hublet.jobs.errors import SecretsGone
-from hublet.jobs.logs.reader import job_folder, log_path
+from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
@@ -21,6 +22,7 @@ from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
+from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.volumes.preparation import prepare
 from hublet.runtime.volumes.records import PreparedAttempt
@@ -48,12 +50,14 @@ class Launcher:
         self,
         database: Database,
         runner: Runner,
+        logs: LogShipper,
         *,
         writes: GroupCommit,
         done: Callable[[str], None],
     ) -> None:
         self._database = database
         self._runner = runner
+        self._logs = logs
         self._writes = writes
         self._done = done
         self._launches: dict[str, AttemptLaunch] = {}
@@ -88,10 +92,13 @@ class Launcher:
     async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
-        prepared = await prepare(self._database, job, folder=folder)
-        order = await _order_of(self._database, job, attempt, prepared)
-        launch.is_ordered = True
-        handle = await self._runner.launch(order)
+        with span("job attempt", job=job.id, attempt=attempt.number, runner=self._runner.name):
+            prepared = await prepare(self._database, job, folder=folder)
+            await self._logs.begin(job.id, attempt.number)
+            log = self._logs.path_of(job.id, attempt.number)
+            order = await _order_of(self._database, job, attempt, prepared, log=log)
+            launch.is_ordered = True
+            handle = await self._runner.launch(order)
         await self._writes.run(
             lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
         )
@@ -148,7 +155,12 @@ def attempt_folder(settings: Settings, attempt: AttemptRecord) -> Path:
 
 
 async def _order_of(
-    database: Database, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt
+    database: Database,
+    job: JobRecord,
+    attempt: AttemptRecord,
+    prepared: PreparedAttempt,
+    *,
+    log: Path,
 ) -> LaunchOrder:
     """Return the order for an attempt: image, command, environment, limits and mounts."""
     settings = database.hub.settings
@@ -164,7 +176,7 @@ async def _order_of(
         job_id=job.id,
         number=attempt.number,
         folder=attempt_folder(settings, attempt),
-        log=log_path(settings.database.data_dir, job.id).absolute(),
+        log=log,
         image=prepared.image,
         content=prepared.content,
         argv=prepared.argv,
@@ -177,6 +189,8 @@ async def _order_of(
         log_bytes=settings.jobs.log_bytes,
         binds=prepared.binds,
         devices=hardware.devices_of(job.spec.flavor, settings),
+        gpus=size.gpus,
+        node_labels=size.node_labels,
         hostname=job.id,
         group=group_of(job),
     )

@@ -62,6 +62,7 @@ class SupervisorLifecycle:
     async def extend_leases(self) -> None:
         """Extend the leases when it is time to; to be called every few seconds."""
         if self._supervisor is not None:
+            await self._supervisor.machine.renew_when_due()
             await self._supervisor.leases.extend_when_due()
 
     async def _select_runner(self) -> None:

@@ -14,7 +14,7 @@ from hublet.runtime.images.rootfs import target_of
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.networks.records import NetworkPolicy
 from hublet.runtime.records import (
-    AttachPoint,
+    AnyAttachPoint,
     LaunchOrder,
     Runner,
     RunnerCapabilities,
@@ -22,6 +22,8 @@ from hublet.runtime.records import (
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 
+NO_RUNNER = "none"
+_NO_KUBERNETES = "The Kubernetes runner needs lightkube: pip install 'hublet[kubernetes]'."
 _NO_DOCKER = "The Docker runner needs the package aiodocker: pip install 'hublet[docker]'."
 # How often a runner that cannot be used is probed again.
 _PROBE_AGAIN_SECONDS = 30.0
@@ -41,6 +43,8 @@ async def choose_runner(settings: Settings) -> RunnerChoice:
     name = settings.jobs.runner
     if name == "docker":
         return await _choose_docker(settings)
+    if name == "kubernetes":
+        return await _choose_kubernetes(settings)
     if name == process_runner.NAME:
         return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
     choice = await _probe(_sandbox_runner(settings))
@@ -61,16 +65,32 @@ async def _choose_docker(settings: Settings) -> RunnerChoice:
             network=settings.jobs.network != "none",
         )
     except ImportError:
-        return RunnerChoice(
-            runner=None, capabilities=RunnerCapabilities(usable=False, sentence=_NO_DOCKER)
-        )
+        return _unusable(_NO_DOCKER)
     except ValueError as error:
         # The address of the engine comes from environment variables, which may be wrong.
-        sentence = f"The Docker engine cannot be reached: {error}"
-        return RunnerChoice(
-            runner=None, capabilities=RunnerCapabilities(usable=False, sentence=sentence)
-        )
+        return _unusable(f"The Docker engine cannot be reached: {error}")
     return await _probe(runner)
+
+
+async def _choose_kubernetes(settings: Settings) -> RunnerChoice:
+    try:
+        # Its library is an extra, and costs a while to load.
+        from hublet.runtime.kubernetes.runner import (  # noqa: PLC0415 - as above
+            NoCluster,
+            kubernetes_runner,
+        )
+    except ImportError:
+        return _unusable(_NO_KUBERNETES)
+    try:
+        runner = await asyncio.to_thread(kubernetes_runner, settings)
+    except NoCluster as error:
+        return _unusable(str(error))
+    return await _probe(runner)
+
+
+def _unusable(sentence: str) -> RunnerChoice:
+    capabilities = RunnerCapabilities(usable=False, sentence=sentence)
+    return RunnerChoice(runner=None, capabilities=capabilities)
 
 
 def _sandbox_runner(settings: Settings) -> Runner:
@@ -108,7 +128,8 @@ async def _probe(runner: Runner) -> RunnerChoice:
 class NullRunner:
     """Null runner: launches nothing, and cannot tell how an attempt of another runner fares."""
 
-    name = "none"
+    name = NO_RUNNER
+    is_local = True
 
     def __init__(self, capabilities: RunnerCapabilities) -> None:
         self._capabilities = capabilities
@@ -142,7 +163,7 @@ class NullRunner:
     async def usage(self, handle: str) -> Usage | None:  # noqa: ARG002 - as above
         return None
 
-    async def attach_point(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
+    async def attach_point(self, handle: str) -> AnyAttachPoint | None:  # noqa: ARG002 - as above
         return None
 
 
@@ -159,10 +180,12 @@ class RunnerAvailability:
         """Refuse a job that nothing here would run; without an image it runs a space.
 
         No transaction may be open: the runner is probed. One that the settings name may work
-        on another machine, where the workers are, so only its absence counts.
+        on another machine, where the workers are, so only its absence counts. A process that
+        only serves the API has its workers elsewhere in any case.
         """
         choice = await self._chosen()
-        runner, is_auto = choice.runner, self._settings.jobs.runner == "auto"
+        runner, is_api = choice.runner, self._settings.server.role == "api"
+        is_auto = self._settings.jobs.runner == "auto" and not is_api
         if runner is None or (is_auto and not choice.capabilities.usable):
             raise NoRunner(choice.capabilities.sentence)
         if is_in_group and choice.capabilities.usable and not choice.capabilities.network_groups:
@@ -178,8 +201,8 @@ class RunnerAvailability:
         chosen = (await self._chosen()).runner
         return await chosen.usage(handle) if chosen is not None and chosen.name == runner else None
 
-    async def attach_point(self, runner: str, handle: str) -> AttachPoint | None:
-        """Return where to attach to an attempt; None: it does not run, or not on this machine."""
+    async def attach_point(self, runner: str, handle: str) -> AnyAttachPoint | None:
+        """Return where to attach to an attempt; None: it does not run, or out of reach."""
         chosen = (await self._chosen()).runner
         is_chosen = chosen is not None and chosen.name == runner
         return await chosen.attach_point(handle) if chosen and is_chosen else None

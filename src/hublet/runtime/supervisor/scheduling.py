@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from hublet.core.clock import micros
 from hublet.core.config import Settings
+from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.jobs import hardware
@@ -15,7 +16,7 @@ from hublet.jobs.records import Flavor, JobRecord, network_group_key
 from hublet.jobs.service import transition
 from hublet.jobs.stages import StageChange, Trigger
 from hublet.runtime.supervisor import store
-from hublet.runtime.supervisor.records import Occupant
+from hublet.runtime.supervisor.records import Locality, MachineRoom, Occupant
 from hublet.runtime.supervisor.transitions import STARTING
 
 MOUNTING = "mounting volumes"
@@ -27,6 +28,9 @@ _NEAR = 20
 # An attempt that ended and cannot be cleared away keeps its capacity for so long.
 _CLEARING_GRACE = 60_000_000
 _LOCK = "jobs.taking"
+# A cancellation ends 5 s after the grace, of which a silent runner may still take up two.
+CANCEL_MARGIN = 2_500_000
+_BOUNDLESS = 10**18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +62,13 @@ class Capacity:
 
 def machine_capacity(settings: Settings) -> Capacity:
     jobs = settings.jobs
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores, memory = os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if jobs.runner == "kubernetes":
+        # A cluster knows its own room, and lets pods wait for it.
+        cores, memory = _BOUNDLESS, _BOUNDLESS
     return Capacity(
         jobs=jobs.concurrent,
-        cores=jobs.cores or os.cpu_count() or 1,
+        cores=jobs.cores or cores,
         memory_bytes=jobs.memory_bytes or memory,
         devices=frozenset(device for size in jobs.flavors or () for device in size.devices),
     )
@@ -169,6 +176,42 @@ def split_by_capacity(
     return begin, wait
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingContext:
+    """The machine that jobs are scheduled on, and what the other machines have."""
+
+    settings: Settings
+    locality: Locality
+    # Whether its runner has attempts that no other machine can look after.
+    is_local: bool
+    # Whether it has a runner at all.
+    is_usable: bool
+    other_rooms: Sequence[MachineRoom] = ()
+
+    @property
+    def machine_id(self) -> str:
+        return self.locality.machine.id
+
+    def is_here(self, occupant: Occupant) -> bool:
+        """Tell whether an attempt takes from the capacity of this machine."""
+        return occupant.machine_id is None or occupant.machine_id == self.machine_id
+
+    def belongs_elsewhere(self, flavor: Flavor) -> bool:
+        """Tell whether another machine can run a flavor that this one cannot, or not as large."""
+        size = hardware.offered_flavors(self.settings).get(flavor)
+        others = [room for room in self.other_rooms if flavor in room.flavors]
+        if size is None or not self.is_usable:
+            return bool(others)
+        total = machine_capacity(self.settings)
+        return not _fits(size, total.cores, total.memory_bytes) and any(
+            _fits(size, room.cores, room.memory_bytes) for room in others
+        )
+
+
+def _fits(size: FlavorSize, cores: float, memory_bytes: int) -> bool:
+    return size.cores <= cores and size.memory_bytes <= memory_bytes
+
+
 @dataclass(slots=True)
 class SchedulingPlan:
     """What a supervisor can do right now."""
@@ -185,26 +228,53 @@ class SchedulingPlan:
         return bool(self.under_way or self.begins or self.refused or self.waits)
 
 
-async def make_plan(conn: Reader, settings: Settings, *, notify: bool = True) -> SchedulingPlan:
+async def make_plan(
+    conn: Reader, context: SchedulingContext, *, notify: bool = True
+) -> SchedulingPlan:
     """Return what can be done now; with `notify`, waiting jobs get a message on their place."""
-    plan = SchedulingPlan(under_way=await store.list_under_way(conn))
-    waiting = await store.list_waiting(conn, each=_JOBS_PER_OWNER)
+    settings = context.settings
+    plan = SchedulingPlan(
+        under_way=await store.list_under_way(
+            conn, context.locality, unconfirmed_before=unconfirmed_before(settings)
+        )
+    )
+    waiting = await store.list_waiting(conn, context.locality, each=_JOBS_PER_OWNER)
     if not waiting:
         return plan
     offered = hardware.offered_flavors(settings)
     able = list[JobRecord]()
     for each in waiting:
         flavor = each.job.spec.flavor
+        is_left = each.obstacle is None and context.belongs_elsewhere(flavor)
         missing = None if flavor in offered else f"this hub does not offer {flavor} any more"
+        if is_left:
+            continue
         if (obstacle := each.obstacle or missing) is None:
             able.append(each.job)
         else:
             plan.refused.append((each.job, obstacle))
     occupying = await store.list_occupying(conn, ended_after=micros() - _CLEARING_GRACE)
+    here = [each for each in occupying if context.is_here(each)]
+    if context.is_local:
+        able = _without_groups_elsewhere(able, occupying, here)
+    # Owners take turns over all machines; capacity is that of this one.
     queue = in_fair_order(able, occupying)
-    plan.begins, left = split_by_capacity(queue, occupying, settings)
+    plan.begins, left = split_by_capacity(queue, here, settings)
     plan.waits = _waiting_messages(left) if notify else []
     return plan
+
+
+def unconfirmed_before(settings: Settings) -> int:
+    """Return when a cancellation must have been requested to end without any confirmation."""
+    return micros() - round(settings.jobs.grace_seconds * 1_000_000) - CANCEL_MARGIN
+
+
+def _without_groups_elsewhere(
+    able: Sequence[JobRecord], occupying: Sequence[Occupant], here: Sequence[Occupant]
+) -> list[JobRecord]:
+    """Leave out jobs whose network group has begun on another machine: it ends at that one."""
+    elsewhere = {each.group for each in occupying} - {each.group for each in here} - {None}
+    return [job for job in able if _group_of(job) not in elsewhere]
 
 
 def _waiting_messages(left: Sequence[JobRecord]) -> list[tuple[JobRecord, str]]:
@@ -230,18 +300,19 @@ def _is_worth_saying(message: str | None, before: int) -> bool:
 
 
 async def claim_jobs(
-    conn: Connection, settings: Settings, *, worker: str, runner: str, lease: int
+    conn: Connection, context: SchedulingContext, *, worker: str, runner: str, lease: int
 ) -> list[str]:
     """Do what `make_plan` says; return the jobs that are claimed once this is committed."""
     # Two workers that see the same free capacity would both use it.
     await conn.lock(_LOCK)
-    plan = await make_plan(conn, settings)
+    plan = await make_plan(conn, context)
     for job, reason in plan.refused:
         await transition(conn, job, StageChange(trigger=Trigger.refused, message=reason))
     for job, message in plan.waits:
         await transition(conn, job, StageChange(trigger=Trigger.progress, message=message))
     for job in plan.begins:
-        await store.add_attempt(conn, job, runner=runner)
+        machine_id = context.machine_id if context.is_local else None
+        await store.add_attempt(conn, job, runner=runner, machine_id=machine_id)
         message = MOUNTING if job.spec.mounts else STARTING
         await transition(conn, job, StageChange(trigger=Trigger.progress, message=message))
     to_claim = [*plan.under_way, *(job.id for job in plan.begins)]

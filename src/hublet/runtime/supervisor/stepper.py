@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros, to_micros
-from hublet.core.database import Connection, Database
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord, Observation, Phase
@@ -18,8 +18,11 @@ from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
 from hublet.runtime.supervisor.launcher import Launcher, attempt_folder
+from hublet.runtime.supervisor.log_shipper import LogShipper
+from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.runner_selection import NullRunner
+from hublet.runtime.supervisor.scheduling import CANCEL_MARGIN
 from hublet.runtime.supervisor.transitions import limits_of
 from hublet.runtime.volumes.write_back import write_back_volumes
 
@@ -29,8 +32,6 @@ log = get_logger("jobs")
 POLL_SECONDS = 2.0
 _CLOSE_POLL_SECONDS = 0.25
 _LAUNCH_SECONDS = 0.25
-# A cancellation ends 5 s after the grace, of which a silent runner may still take up two.
-_CANCEL_MARGIN = 2_500_000
 _CANCEL_PATIENCE_SECONDS = 1.0
 _SECOND = 1_000_000
 # An attempt that one of them began the other finds, in the same folder.
@@ -50,27 +51,40 @@ class JobStepper:
     """Steps the jobs of one Supervisor; `wake` is called with a job whose launch has ended."""
 
     def __init__(
-        self, database: Database, runner: Runner, *, worker: str, wake: Callable[[str], None]
+        self,
+        database: Database,
+        runner: Runner,
+        *,
+        machine: MachineLease,
+        logs: LogShipper,
+        worker: str,
+        wake: Callable[[str], None],
     ) -> None:
         self._database = database
         self._runner = runner
+        self._machine = machine
+        self._logs = logs
         self._worker = worker
         self._settings = database.hub.settings
         # Under load many jobs change at a time: one commit writes them together.
         self._writes = GroupCommit(database)
-        self._launches = Launcher(database, runner, writes=self._writes, done=wake)
+        self._launches = Launcher(database, runner, logs, writes=self._writes, done=wake)
         # To find the job when the runner gives a hint.
         self.jobs_by_handle: dict[str, str] = {}
 
     async def step(self, job_id: str) -> float | None:
         """Do the next step; return the seconds until the one after, None when the job is released."""
         async with self._database.read() as conn:
-            held = await store.find_held(conn, job_id, worker=self._worker)
+            held = await self._find(conn, job_id)
         if held is None:
             self._launches.leave(job_id)
             return None
         if held.attempt is None:
             return await self._apply(held, _release_unplaced)
+        if held.attempt.elsewhere is not None:
+            if held.attempt.is_lost:
+                await self._logs.finish(job_id, held.attempt.number, is_gone=True)
+            return await self._apply(held, self._judge_lost)
         if held.job.cancel_requested_at is not None:
             return await self._cancel(held, held.attempt)
         if not held.attempt.handle:
@@ -78,6 +92,25 @@ class JobStepper:
         # A slow launch may have ended between two steps: the next attempt needs one of its own.
         self._launches.leave(job_id)
         return await self._observe(held, held.attempt)
+
+    async def _find(self, conn: Reader, job_id: str) -> HeldJob | None:
+        locality = self._machine.locality()
+        return await store.find_held(conn, job_id, locality, worker=self._worker)
+
+    def _judge_lost(self, held: HeldJob) -> list[StageChange]:
+        """Go on without an attempt of a machine that is lost; leave the job to one that is not."""
+        attempt = held.attempt
+        if attempt is None:
+            return []
+        if held.job.cancel_requested_at is not None:
+            return [transitions.unconfirmed_cancel(attempt, at=micros())]
+        if not attempt.is_lost:
+            return _release_unplaced(held)
+        reason = f"its machine {attempt.elsewhere} gives no sign of life"
+        seen = Observation(phase=Phase.gone, reason=reason)
+        return transitions.decide_changes(
+            held, seen, limits_of(held.job, self._settings), at=micros()
+        )
 
     async def abandon(self) -> None:
         await self._launches.abandon()
@@ -92,6 +125,7 @@ class JobStepper:
             return await self._apply(held, _refusal(str(error)))
         except CannotRunYet as error:
             reason = str(error)
+            await self._writes.run(lambda conn: store.leave_machine(conn, attempt))
         except Exception:
             log.exception("an attempt could not be launched", job=held.job.id)
             reason = "the runner stumbled; the log of the hub says why"
@@ -113,6 +147,7 @@ class JobStepper:
 
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         self.jobs_by_handle[attempt.handle] = held.job.id
+        self._logs.follow(held.job.id, attempt.number)
         limits = limits_of(held.job, self._settings)
         if transitions.is_overdue(attempt, limits, at=micros()):
             grace = self._settings.jobs.grace_seconds
@@ -126,6 +161,8 @@ class JobStepper:
         if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
             folder = attempt_folder(self._settings, held.attempt)
             await write_back_volumes(self._database, held.job, folder=folder)
+            is_gone = seen.phase is Phase.gone
+            await self._logs.finish(held.job.id, held.attempt.number, is_gone=is_gone)
         limits = limits_of(held.job, self._settings)
         return await self._apply(
             held,
@@ -136,7 +173,7 @@ class JobStepper:
     async def _cancel(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         requested_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
         grace = self._settings.jobs.grace_seconds
-        is_past = micros() >= requested_at + round(grace * _SECOND) + _CANCEL_MARGIN
+        is_past = micros() >= requested_at + round(grace * _SECOND) + CANCEL_MARGIN
         launch = self._launches.find(held.job.id)
         if not attempt.handle and (launch is None or not launch.is_ordered):
             await self._launches.cancel(held.job.id)
@@ -171,7 +208,10 @@ class JobStepper:
             return changed
         attempt, changes = held.attempt, changed.changes
         endings = [change.ending for change in changes if change.ending]
-        if attempt is not None and attempt.handle and endings:
+        if attempt is not None and attempt.elsewhere is not None:
+            # What is left of it is cleared away over there.
+            self.jobs_by_handle.pop(attempt.handle, None)
+        elif attempt is not None and attempt.handle and endings:
             self.jobs_by_handle.pop(attempt.handle, None)
             await self._clear(attempt, has_ended=has_ended)
         elif attempt is not None and any(ending.never_began for ending in endings):
@@ -185,7 +225,7 @@ class JobStepper:
         self, conn: Connection, job_id: str, rule: ChangeRule
     ) -> _AppliedChanges | float | None:
         """Change the job, or return the seconds until the next step, None when it is released."""
-        again = await store.find_held(conn, job_id, worker=self._worker)
+        again = await self._find(conn, job_id)
         if again is None:
             return None
         job, changes = again.job, rule(again)

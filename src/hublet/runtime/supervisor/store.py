@@ -10,14 +10,25 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.core.leases import lease_clock
 from hublet.jobs.records import JOBS, Flavor, JobRecord, NetworkGroup, network_group_key
 from hublet.jobs.store import JOB_COLUMNS, job_record
-from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, Occupant, WaitingJob
+from hublet.runtime.supervisor.records import (
+    AttemptRecord,
+    HeldJob,
+    Locality,
+    Occupant,
+    WaitingJob,
+)
 
 _IS_ACTIVE = "j.stage IN ('SCHEDULING', 'RUNNING')"
 _THIS_ATTEMPT = "a.job_id = j.id AND a.number = j.attempt"
 _ATTEMPT = """
     a.number AS a_number, a.runner AS a_runner, a.handle AS a_handle,
-    a.launched_at AS a_launched_at, a.started_at AS a_started_at
+    a.launched_at AS a_launched_at, a.started_at AS a_started_at, a.machine_id AS a_machine_id,
+    m.name AS m_name
 """
+_MACHINE = "LEFT JOIN machines m ON m.id = a.machine_id"
+# With the machine and the data folder of a worker, and when leases of machines must have ended.
+_IS_HERE = "(a.machine_id IS NULL OR a.machine_id = $1 OR coalesce(m.folder_id, '') = $2)"
+_IS_LOST = "(a.machine_id IS NOT NULL AND coalesce(m.lease_ends, 0) <= $3)"
 # An attempt whose launch never ended, of a job that is over.
 _FORGOTTEN = """
     removed_at IS NULL AND handle = '' AND launched_at < $1 AND EXISTS (
@@ -58,37 +69,50 @@ async def next_due(conn: Reader) -> int | None:
     return due
 
 
-async def list_under_way(conn: Reader) -> list[str]:
-    """Return unclaimed jobs that need no capacity: their attempt runs, or they are canceled."""
+async def list_under_way(conn: Reader, locality: Locality, *, unconfirmed_before: int) -> list[str]:
+    """Return unclaimed jobs that need no capacity: their attempt runs, or they are canceled.
+
+    An attempt of another data folder is left to its machine, unless that is lost or has not
+    confirmed a cancellation in time.
+    """
     rows = await conn.fetch_all(
         f"""
-        SELECT j.id FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
-        WHERE j.due_at <= $1 AND j.claimed_by IS NULL AND {_IS_ACTIVE}
+        SELECT j.id FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT} {_MACHINE}
+        WHERE j.due_at <= $4 AND j.claimed_by IS NULL AND {_IS_ACTIVE}
             AND (j.cancel_requested_at IS NOT NULL OR j.stage = 'RUNNING' OR a.handle <> '')
+            AND ({_IS_HERE} OR {_IS_LOST} OR j.cancel_requested_at < $5)
         """,
-        micros(),
-    )
+        *_values(locality), micros(), unconfirmed_before,
+    )  # fmt: skip
     return [row["id"] for row in rows]
 
 
-async def list_waiting(conn: Reader, *, each: int) -> list[WaitingJob]:
-    """Return jobs that wait for capacity, the oldest so many of each owner."""
+def _values(locality: Locality) -> tuple[str, str, int]:
+    return locality.machine.id, locality.machine.folder_id, locality.lost_before
+
+
+async def list_waiting(conn: Reader, locality: Locality, *, each: int) -> list[WaitingJob]:
+    """Return jobs that wait for capacity, the oldest so many of each owner.
+
+    A launch that another data folder may have begun is left to its machine, unless that is lost.
+    """
     rows = await conn.fetch_all(
         f"""
         SELECT {JOB_COLUMNS}, u.id AS user_id, u.disabled_at, o.id AS organization_id FROM (
             SELECT j.id, row_number() OVER (
                 PARTITION BY j.owner_id ORDER BY j.created_at, j.id
             ) AS place
-            FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
-            WHERE j.due_at <= $1 AND j.claimed_by IS NULL AND j.stage = 'SCHEDULING'
+            FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT} {_MACHINE}
+            WHERE j.due_at <= $4 AND j.claimed_by IS NULL AND j.stage = 'SCHEDULING'
                 AND j.cancel_requested_at IS NULL AND coalesce(a.handle, '') = ''
+                AND ({_IS_HERE} OR {_IS_LOST})
         ) w
         JOIN jobs j ON j.id = w.id
         LEFT JOIN users u ON u.id = j.owner_id
         LEFT JOIN organizations o ON o.id = j.owner_id
-        WHERE w.place <= $2 ORDER BY j.created_at, j.id
+        WHERE w.place <= $5 ORDER BY j.created_at, j.id
         """,
-        micros(), each,
+        *_values(locality), micros(), each,
     )  # fmt: skip
     return [WaitingJob(job=job_record(row), obstacle=_obstacle(row)) for row in rows]
 
@@ -107,7 +131,8 @@ async def list_occupying(conn: Reader, *, ended_after: int) -> list[Occupant]:
     """
     rows = await conn.fetch_all(
         """
-        SELECT j.owner_id, j.resource_group_id, j.spec FROM job_attempts a JOIN jobs j ON j.id = a.job_id
+        SELECT j.owner_id, j.resource_group_id, j.spec, a.machine_id
+        FROM job_attempts a JOIN jobs j ON j.id = a.job_id
         WHERE a.removed_at IS NULL AND (a.ended_at IS NULL OR a.ended_at > $1)
             AND (a.handle <> '' OR (j.claimed_by IS NOT NULL AND a.number = j.attempt))
         """,
@@ -124,6 +149,7 @@ def _occupant(row: Row) -> Occupant:
         owner_id=owner_id,
         flavor=spec.flavor,
         group=network_group_key(spec.network, owner_id, resource_group_id),
+        machine_id=row["machine_id"],
     )
 
 
@@ -137,14 +163,28 @@ async def claim(conn: Connection, job_id: str, *, worker: str, lease: int) -> bo
     ) == 1  # fmt: skip
 
 
-async def add_attempt(conn: Connection, job: JobRecord, *, runner: str) -> None:
+async def add_attempt(
+    conn: Connection, job: JobRecord, *, runner: str, machine_id: str | None
+) -> None:
     """Add the attempt a job is at; one that could not begin so far keeps its time of launch."""
     await conn.execute(
         """
-        INSERT INTO job_attempts (job_id, number, runner, handle, launched_at)
-        VALUES ($1, $2, $3, '', $4) ON CONFLICT (job_id, number) DO NOTHING
+        INSERT INTO job_attempts (job_id, number, runner, handle, launched_at, machine_id)
+        VALUES ($1, $2, $3, '', $4, $5)
+        ON CONFLICT (job_id, number) DO UPDATE SET machine_id = excluded.machine_id
         """,
-        job.id, job.attempt, runner, micros(),
+        job.id, job.attempt, runner, micros(), machine_id,
+    )  # fmt: skip
+
+
+async def leave_machine(conn: Connection, attempt: AttemptRecord) -> None:
+    """Let any machine begin an attempt that could not begin here so far."""
+    await conn.execute(
+        """
+        UPDATE job_attempts SET machine_id = NULL
+        WHERE job_id = $1 AND number = $2 AND handle = ''
+        """,
+        attempt.job_id, attempt.number,
     )  # fmt: skip
 
 
@@ -203,14 +243,17 @@ async def release(conn: Connection, *, worker: str, except_for: Collection[str] 
     return count
 
 
-async def find_held(conn: Reader, job_id: str, *, worker: str) -> HeldJob | None:
+async def find_held(
+    conn: Reader, job_id: str, locality: Locality, *, worker: str
+) -> HeldJob | None:
     """Return a job that is not over and that this worker has claimed, with its attempt."""
     row = await conn.fetch_one(
         f"""
-        SELECT {JOB_COLUMNS}, {_ATTEMPT} FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
-        WHERE j.id = $1 AND j.claimed_by = $2 AND {_IS_ACTIVE}
+        SELECT {JOB_COLUMNS}, {_ATTEMPT}, {_IS_HERE} AS a_is_here, {_IS_LOST} AS a_is_lost
+        FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT} {_MACHINE}
+        WHERE j.id = $4 AND j.claimed_by = $5 AND {_IS_ACTIVE}
         """,
-        job_id, worker,
+        *_values(locality), job_id, worker,
     )  # fmt: skip
     return None if row is None else HeldJob(job=job_record(row), attempt=_attempt(row))
 
@@ -248,6 +291,8 @@ def _attempt(row: Row) -> AttemptRecord | None:
         handle=row["a_handle"],
         launched_at=row["a_launched_at"],
         started_at=row["a_started_at"],
+        elsewhere=None if row["a_is_here"] else row["m_name"] or row["a_machine_id"],
+        is_lost=bool(row["a_is_lost"]),
     )
 
 
@@ -262,17 +307,21 @@ async def set_removed(conn: Connection, attempt: AttemptRecord, *, at: int) -> N
     )  # fmt: skip
 
 
-async def list_leftovers(conn: Reader, *, runner: str) -> list[AttemptRecord]:
-    """Return attempts that were not cleared away, and that their job has left behind."""
+async def list_leftovers(conn: Reader, locality: Locality, *, runner: str) -> list[AttemptRecord]:
+    """Return attempts here that were not cleared away, and that their job has left behind.
+
+    Also those that their job went on without while this machine was lost.
+    """
+    machine = locality.machine
     rows = await conn.fetch_all(
-        """
+        f"""
         SELECT a.job_id, a.number, a.handle, a.launched_at, a.started_at
-        FROM job_attempts a JOIN jobs j ON j.id = a.job_id
-        WHERE a.runner = $1 AND a.removed_at IS NULL AND a.handle <> ''
+        FROM job_attempts a JOIN jobs j ON j.id = a.job_id {_MACHINE}
+        WHERE {_IS_HERE} AND a.runner = $3 AND a.removed_at IS NULL AND a.handle <> ''
             AND (a.number < j.attempt OR j.stage NOT IN ('SCHEDULING', 'RUNNING'))
         """,
-        runner,
-    )
+        machine.id, machine.folder_id, runner,
+    )  # fmt: skip
     return [
         AttemptRecord(
             job_id=row["job_id"],
@@ -298,24 +347,30 @@ async def remove_forgotten(conn: Connection, *, before: int) -> None:
     )
 
 
-async def list_handles(conn: Reader, *, runner: str) -> set[str]:
-    """Return the handles of the attempts that the runner is known to have."""
+async def list_handles(conn: Reader, locality: Locality, *, runner: str) -> set[str]:
+    """Return the handles of the attempts here that the runner is known to have."""
+    machine = locality.machine
     rows = await conn.fetch_all(
-        "SELECT handle FROM job_attempts WHERE runner = $1 AND removed_at IS NULL", runner
-    )
+        f"""
+        SELECT a.handle FROM job_attempts a {_MACHINE}
+        WHERE {_IS_HERE} AND a.runner = $3 AND a.removed_at IS NULL
+        """,
+        machine.id, machine.folder_id, runner,
+    )  # fmt: skip
     return {row["handle"] for row in rows}
 
 
-async def oldest_launch(conn: Reader) -> int | None:
-    """Return when the oldest launch began that has not written its handle; None: there is none.
+async def oldest_launch(conn: Reader, locality: Locality) -> int | None:
+    """Return when the oldest launch here began that has not written its handle; None: there is none.
 
     The runner may have the attempt already: its worker may have been killed in between.
     """
     since: int | None = await conn.fetch_value(
-        """
-        SELECT min(a.launched_at) FROM job_attempts a JOIN jobs j ON j.id = a.job_id
-        WHERE a.removed_at IS NULL AND a.handle = '' AND a.number = j.attempt
+        f"""
+        SELECT min(a.launched_at) FROM job_attempts a JOIN jobs j ON j.id = a.job_id {_MACHINE}
+        WHERE {_IS_HERE} AND a.removed_at IS NULL AND a.handle = '' AND a.number = j.attempt
             AND j.stage IN ('SCHEDULING', 'RUNNING')
-        """
-    )
+        """,
+        locality.machine.id, locality.machine.folder_id,
+    )  # fmt: skip
     return since

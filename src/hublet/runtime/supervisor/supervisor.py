@@ -12,6 +12,8 @@ from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.cleanup import Cleanup
+from hublet.runtime.supervisor.log_shipper import LogShipper
+from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.sampler import UsageSampler
 from hublet.runtime.supervisor.scheduling import claim_jobs, make_plan
 from hublet.runtime.supervisor.stepper import JobStepper
@@ -34,8 +36,17 @@ class Supervisor:
         self._worker = worker
         self._runner = runner
         self._poll = self._settings.worker.poll_seconds
-        self._stepper = JobStepper(database, runner, worker=worker, wake=self._wake)
-        self._cleanup = Cleanup(database, runner)
+        self.machine = MachineLease(database, runner)
+        self._logs = LogShipper(database)
+        self._stepper = JobStepper(
+            database,
+            runner,
+            machine=self.machine,
+            logs=self._logs,
+            worker=worker,
+            wake=self._wake,
+        )
+        self._cleanup = Cleanup(database, runner, self.machine)
         self._sampler = UsageSampler(database, runner, self._stepper.jobs_by_handle)
         # By the id of a claimed job, the event that brings its next step forward.
         self._held: dict[str, asyncio.Event] = {}
@@ -67,6 +78,9 @@ class Supervisor:
                 retry(self._sampler.run, log_failure=log_failure), name="jobs-sampling"
             ),
         ]
+        if self._logs.is_active:
+            shipping = retry(self._logs.run, log_failure=log_failure)
+            self._loops.append(asyncio.create_task(shipping, name="jobs-logs"))
 
     async def finish(self) -> None:
         """Claim nothing more. Attempts go on by themselves: nobody has to wait for them."""
@@ -113,6 +127,10 @@ class Supervisor:
         """Keep what every attempt uses now. For tests; a loop does it every few seconds."""
         await self._sampler.sample()
 
+    async def ship_logs(self) -> None:
+        """Ship what attempts have printed. For tests; a loop does it every few seconds."""
+        await self._logs.ship_all(at_once=True)
+
     async def sweep(self) -> None:
         """Clean up once. For tests; a loop does it from time to time."""
         await self._cleanup.sweep()
@@ -126,13 +144,14 @@ class Supervisor:
             due = await store.next_due(reader)
             if due is None or due > micros():
                 return []
-            if not await make_plan(reader, self._settings, notify=notify):
+            context = await self.machine.scheduling_context(reader)
+            if not await make_plan(reader, context, notify=notify):
                 return []
         async with self.leases.lock:
             async with self._database.transaction() as conn:
                 claimed = await claim_jobs(
                     conn,
-                    self._settings,
+                    await self.machine.scheduling_context(conn),
                     worker=self._worker,
                     runner=self._runner.name,
                     lease=self._lease,
@@ -151,6 +170,8 @@ class Supervisor:
             await retry(lambda: self._claim_until_stopped(changes), log_failure=log_failure)
 
     async def _claim_until_stopped(self, changes: Subscription) -> None:
+        # From here on the other machines leave what begins here alone.
+        await self.machine.renew()
         while not self._stopping:
             begun = monotonic()
             self._start_steps(await self.claim(notify=self._are_queue_messages_due()))

@@ -28,6 +28,7 @@ from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
 from hublet.repos.records import Repo
+from hublet.repos.service import open_folder
 from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
 from hublet.runtime.launch_threads import run_abandonable, run_in_launch_thread
 from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_content
@@ -70,6 +71,7 @@ async def ensure_checkout(database: Database, repo: Repo, commit: str) -> Path:
     data_dir = database.hub.settings.database.data_dir
     checkout = checkout_of(data_dir, repo_id=repo.id, commit=commit)
     if not await run_in_launch_thread(is_present, checkout):
+        await open_folder(database, repo.id)
         contents = await _large_files(database, repo, checkout)
         store = open_store(database.hub.settings)
         await run_abandonable(write_checkout, store, checkout, contents)
@@ -241,6 +243,11 @@ async def prune(database: Database) -> None:
     """Remove the checkouts that no job has mounted for a week, and do so again tomorrow."""
     async with database.transaction() as conn:
         await add_prune_task(conn, delay=INTERVAL)
+    await remove_unused(database)
+
+
+async def remove_unused(database: Database) -> None:
+    """Remove the checkouts in the data folder of this machine that no job has mounted for a week."""
     data_dir = database.hub.settings.database.data_dir
     # Files have the real time, which test mode does not move.
     since = (clock.now() - clock.offset() - MAX_AGE).timestamp()

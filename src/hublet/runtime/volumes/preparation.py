@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.errors import HubError
+from hublet.core.database import Database
+from hublet.core.errors import HubError, Unavailable
 from hublet.core.folders import atomic_dir
 from hublet.jobs.access import get_delegate_of_job, get_mounted, get_space
 from hublet.jobs.records import JobRecord, Spec, VolumeType
@@ -46,7 +46,7 @@ async def prepare(database: Database, job: JobRecord, *, folder: Path) -> Prepar
     """
     try:
         return await _prepare(database, job, folder)
-    except DatabaseUnavailable as error:
+    except Unavailable as error:
         raise CannotRunYet(error.message.rstrip(".")) from error
     except HubError as error:
         raise CannotRun(error.message.rstrip(".")) from None

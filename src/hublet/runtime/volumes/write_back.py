@@ -9,11 +9,12 @@ from pathlib import Path
 
 from hublet.core import clock
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import HubError
+from hublet.core.errors import HubError, Unavailable
 from hublet.jobs.access import find_mounted, get_delegate
 from hublet.jobs.logs.reader import log_path
+from hublet.jobs.logs.source import local_log
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import service as repos
 from hublet.repos.errors import PathTakenInBucket
@@ -81,10 +82,12 @@ async def write_back_volumes(database: Database, job: JobRecord, *, folder: Path
     refusals = await write_back(database, job, folder=folder)
     if refusals:
         log = log_path(database.hub.settings.database.data_dir, job.id)
-        await asyncio.to_thread(_append_to_log, log, refusals)
+        await asyncio.to_thread(_append_to_log, log, job.attempt, refusals)
 
 
-def _append_to_log(log: Path, lines: list[str]) -> None:
+def _append_to_log(log: Path, attempt: int, lines: list[str]) -> None:
+    shipped = local_log(log.parent, attempt)
+    log = shipped if shipped.exists() else log
     with log.open("a", encoding="utf-8") as file:
         file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
 
@@ -93,7 +96,7 @@ async def write_back(database: Database, job: JobRecord, *, folder: Path) -> lis
     """Write what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
 
     Returns sentences on what could not be written, for the log of the job. What was written is not
-    written again. Raises what is worth another try, but not for ever: DatabaseUnavailable and
+    written again. Raises what is worth another try, but not for ever: Unavailable and
     OSError. No transaction may be open.
     """
     refusals: list[str] = []
@@ -118,7 +121,7 @@ async def _write_back_or_refuse(database: Database, bucket: _WriteBack, snapshot
     source = bucket.mount.source
     try:
         await _write_changes(database, bucket)
-    except DatabaseUnavailable:
+    except Unavailable:
         raise
     except HubError as error:
         bucket.refuse(source, error.message)

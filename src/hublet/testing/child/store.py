@@ -73,7 +73,9 @@ class DatabaseCleaner:
 
         raw = self._raw = await asyncpg.connect(self._url)
         tables = await raw.fetch(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+            "SELECT relname AS tablename FROM pg_class "
+            "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') "
+            "AND NOT relispartition ORDER BY relname"
         )
         self._names = [row["tablename"] for row in tables if row["tablename"] != "migrations"]
         self._may_skip_checks = await raw.fetchval(

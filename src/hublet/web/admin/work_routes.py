@@ -13,6 +13,7 @@ from hublet.core.clock import from_micros, offset
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, NotFound
+from hublet.core.heartbeat import list_processes
 from hublet.core.leases import WorkerClaims
 from hublet.core.pages import PageRouter
 from hublet.jobs import statistics_store as jobs
@@ -85,6 +86,7 @@ async def _show_tasks(visit: PageVisit, *, problem: HubError | None = None) -> R
         workers = await _list_workers(conn)
         waiting = await deliveries.count_waiting(conn)
         stages = await jobs.count_by_stage(conn)
+        processes = await list_processes(conn, kind=visit.database.kind)
     return await render(
         visit,
         "admin/tasks.html",
@@ -94,6 +96,7 @@ async def _show_tasks(visit: PageVisit, *, problem: HubError | None = None) -> R
         parked=[(task, from_micros(task.parked_at)) for task in parked],
         parked_count=sum(each.parked for each in kinds),
         workers=workers,
+        processes=processes,
         waiting_deliveries=waiting,
         running_jobs=stages.get("RUNNING", 0),
         waiting_jobs=stages.get("SCHEDULING", 0),

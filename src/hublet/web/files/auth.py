@@ -77,7 +77,7 @@ async def open_files(
         ways = await edits.find_ways(conn, visit.caller, repo, name)
     if sha is None:
         raise RevisionNotFound(name)
-    folder = repos.git_folder(visit.database, repo.id)
+    folder = await repos.open_folder(visit.database, repo.id)
     return FilesVisit(
         visit=visit,
         head=head,

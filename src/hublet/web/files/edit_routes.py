@@ -108,12 +108,14 @@ def _edit_of(
     text = with_line_ends_of(typed, file.text if file else "")
     if file is not None and file.oid == seen and (text, path) == (file.text, files.path):
         raise InvalidRequest("Nothing was changed: neither the text nor the path.")
-    operations: list[Operation] = [_add(files, path, text)]
+    added = _add(files, path, text)
     expected = {files.path: seen}
+    operations: list[Operation] = [added]
     if path != files.path:
         expected[path] = None
         if seen is not None:
-            operations.append(DeleteFile(path=files.path))
+            moved = replace(added, moved_from=files.path)
+            operations = [moved, DeleteFile(path=files.path)]
     return Edit(header=header_of(fields, title), operations=operations, expected=expected)
 
 

@@ -37,7 +37,7 @@ async def find_commits_feed(visit: PageVisit, address: RepoAddress, name: str) -
         if await refs.find_sha(conn, repo, name) is not None:
             return None
         sha = await refs.get_sha(conn, repo, revision)
-    folder = repos.git_folder(visit.database, repo.id)
+    folder = await repos.open_folder(visit.database, repo.id)
     place = Revision(repo=repo, commit=sha, folder=folder)
     commits = await revisions.list_commits(place, skip=0, limit=MAX_ENTRIES)
     return await send_feed(visit, _writer(visit, repo, revision).commits(commits))
@@ -49,7 +49,7 @@ async def get_tags_feed(visit: FeedVisit, address: RootRepo) -> Response:
         repo = await repos.get(conn, visit.caller, address, Right.read)
     listed = await branches.list_refs(visit.database, visit.caller, repo.address)
     tags = [ref for ref in listed if ref.name.startswith(TAGS)]
-    folder = repos.git_folder(visit.database, repo.id)
+    folder = await repos.open_folder(visit.database, repo.id)
     commits = await asyncio.to_thread(history.describe_all, folder, [tag.sha for tag in tags])
     named = zip([tag.name.removeprefix(TAGS) for tag in tags], commits, strict=True)
     return await send_feed(visit, _writer(visit, repo).releases(named))

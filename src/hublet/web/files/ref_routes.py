@@ -127,7 +127,7 @@ async def _list_rows(visit: PageVisit, head: RepoHead) -> list[tuple[str, RefRow
     """Return branches and tags, each with its kind: main, then those with the newest commits."""
     listed = await branches.list_refs(visit.database, visit.caller, head.repo.address)
     shown = [ref for ref in listed if ref.name.startswith((HEADS, TAGS))]
-    folder = repos.git_folder(visit.database, head.repo.id)
+    folder = await repos.open_folder(visit.database, head.repo.id)
     commits = await asyncio.to_thread(history.describe_all, folder, [ref.sha for ref in shown])
     rows = [
         _row(head, ref.name, commit_line(commit))

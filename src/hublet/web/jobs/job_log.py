@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC
 from functools import lru_cache
-from pathlib import Path
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -13,7 +12,7 @@ from hublet.core.clock import from_micros
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import bytes_text
 from hublet.jobs.logs.lines import LogLine, LogLines, LogRange, read_new
-from hublet.jobs.logs.reader import sizes_of
+from hublet.jobs.logs.source import JobLog, size_of
 from hublet.jobs.records import JobRecord, Stage
 from hublet.web.jobs.job_views import NOTICE
 from hublet.web.rendering import ansi
@@ -64,11 +63,11 @@ class LogView:
 
 
 def show_log(
-    lines: LogLines, log: Path, job: JobRecord, query: LogQuery, *, path: str
+    lines: LogLines, log: JobLog, job: JobRecord, query: LogQuery, *, path: str
 ) -> tuple[LogView, Sequence[LogLine]]:
     """Return the part of a log that was asked for, and its last lines. It blocks."""
     end = lines.read_tail(log, count=SHOWN_LINES)
-    [size] = sizes_of([log])
+    size = size_of(log)
     if query.text:
         return _show_matches(lines, log, query, path=path, size=size), end.lines
     shown = end
@@ -96,7 +95,9 @@ def bounds_of(lines: Sequence[LogLine]) -> tuple[int, int]:
     return (lines[0].number, lines[-1].number) if lines else (0, 0)
 
 
-def _show_matches(lines: LogLines, log: Path, query: LogQuery, *, path: str, size: int) -> LogView:
+def _show_matches(
+    lines: LogLines, log: JobLog, query: LogQuery, *, path: str, size: int
+) -> LogView:
     found = lines.search(
         log, query.text, first=query.first, most=SHOWN_LINES, visible=ansi.strip_escapes
     )
@@ -169,7 +170,7 @@ def empty_text(job: JobRecord) -> str:
     return "Waiting for the first line: it runs and has printed nothing yet."
 
 
-async def plain_log(log: Path) -> AsyncGenerator[bytes]:
+async def plain_log(log: JobLog) -> AsyncGenerator[bytes]:
     """Yield the lines of a log as they were printed, without their times."""
     start = 0
     while (piece := await asyncio.to_thread(read_new, log, start, first=1)).lines:

@@ -19,8 +19,9 @@ from hublet.core.pages import PageRouter
 from hublet.jobs import service
 from hublet.jobs.access import JobAccess, get_access
 from hublet.jobs.errors import JobNotFound, NamespaceNotFound
-from hublet.jobs.logs.reader import log_path
-from hublet.jobs.metrics import history_path, read_history
+from hublet.jobs.logs.source import JobLog
+from hublet.jobs.logs.watcher import find_log
+from hublet.jobs.metrics import find_history, history_path
 from hublet.jobs.records import JobRecord
 from hublet.login.auth import find_session
 from hublet.web.auth import PageVisit, Visit
@@ -87,15 +88,17 @@ async def get_job_page(
             access = await _get_access(conn, visit, owner)
             viewed = await get_viewed_job(conn, access, job_id)
             frame = await frame_for(visit, conn)
+            # After the stage: the log of a job that is over has its last line.
+            log = await find_log(conn, viewed.job.id)
     job, data_dir = viewed.job, visit.settings.database.data_dir
-    log, path = log_path(data_dir, job.id), f"/jobs/{access.owner.name}/{job.id}"
+    path = f"/jobs/{access.owner.name}/{job.id}"
     if at is not None:
         line = await asyncio.to_thread(feeds.lines.find_moment, log, to_micros(at))
         target = f"{path}?from={max(1, line - LINES_BEFORE)}#L{line}"
         return Response(status_code=303, headers={"Location": target})
     async with feeds.searches if query.text else nullcontext():
         shown, tail = await asyncio.to_thread(show_log, feeds.lines, log, job, query, path=path)
-    history = await asyncio.to_thread(read_history, history_path(data_dir, job.id))
+    history = await asyncio.to_thread(find_history, history_path(data_dir, job.id), log)
     token = visit.form_token(f"jobs of {access.owner.id}")
     stream = f"{path}/stream?after={shown.last}&version={job.version}" if shown.is_live else None
     return await render(
@@ -113,8 +116,7 @@ async def get_job_page(
 @router.get("/log")
 async def download_log(visit: Visit, owner: str, job_id: str) -> Response:
     """Send everything that the job printed, as it printed it."""
-    job = await _get_job(visit, owner, job_id)
-    log = log_path(visit.settings.database.data_dir, job.id)
+    job, log = await _get_job_and_log(visit, owner, job_id)
     headers = {
         "Content-Disposition": f'attachment; filename="{job.id}.log"',
         "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -133,17 +135,17 @@ async def stream_job(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Send what comes: lines after the one that the page has, stages, plots, the unread count."""
-    job = await _get_job(visit, owner, job_id)
+    job, log = await _get_job_and_log(visit, owner, job_id)
     feeds, viewer = _feeds_of(visit), visit.person.user_id
     streams: LiveStreams = visit.request.app.state.live_streams
     streams.check_room(viewer)
     line = after if last_event_id is None else int(last_event_id)
-    request = FeedRequest(job_id=job.id, viewer=viewer, line=line, version=version)
+    request = FeedRequest(job_id=job.id, log=log, viewer=viewer, line=line, version=version)
 
     async def check() -> None:
         if await find_session(visit.request) is None:
             raise AuthenticationNeeded("The session has ended.")
-        await _get_job(visit, owner, job_id)
+        await _get_job_and_log(visit, owner, job_id)
 
     events = partial(follow_job, feeds, request, streams)
     return EventStream(visit.request, events, check_access=check)
@@ -154,10 +156,11 @@ def _feeds_of(visit: PageVisit) -> JobFeeds:
     return feeds
 
 
-async def _get_job(visit: PageVisit, owner: str, job_id: str) -> JobRecord:
+async def _get_job_and_log(visit: PageVisit, owner: str, job_id: str) -> tuple[JobRecord, JobLog]:
     with _as_absent():
         async with visit.database.read() as conn:
-            return await service.get(conn, await _get_access(conn, visit, owner), job_id)
+            job = await service.get(conn, await _get_access(conn, visit, owner), job_id)
+            return job, await find_log(conn, job.id)
 
 
 async def _get_access(conn: Reader, visit: PageVisit, owner: str) -> JobAccess:

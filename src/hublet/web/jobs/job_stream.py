@@ -20,9 +20,9 @@ from hublet.core.logs import get_logger
 from hublet.core.version_watcher import VersionWatcher
 from hublet.jobs import statistics_store
 from hublet.jobs.logs.lines import LogLines, LogRange, read_new
-from hublet.jobs.logs.reader import log_path
+from hublet.jobs.logs.source import JobLog
 from hublet.jobs.logs.watcher import LogWatcher
-from hublet.jobs.metrics import PERIOD_SECONDS, history_path, read_history
+from hublet.jobs.metrics import PERIOD_SECONDS, find_history, history_path
 from hublet.jobs.records import JOBS
 from hublet.notifications.inbox import service as inbox
 from hublet.web.jobs.job_log import SHOWN_LINES, bounds_of, render_lines
@@ -62,11 +62,11 @@ class LineFragment:
 class JobFeed:
     """What the open pages of one job are sent; it exists while there are any."""
 
-    def __init__(self, feeds: "JobFeeds", job_id: str) -> None:
+    def __init__(self, feeds: "JobFeeds", job_id: str, log: JobLog) -> None:
         self._feeds = feeds
         self.job_id = job_id
         data_dir = feeds.database.hub.settings.database.data_dir
-        self.log = log_path(data_dir, job_id)
+        self.log = log
         self._usage = history_path(data_dir, job_id)
         self.listeners: set[asyncio.Event] = set()
         # The number of the last line that was read, and those that were read last.
@@ -86,7 +86,7 @@ class JobFeed:
 
     async def _follow(self) -> None:
         with (
-            self._feeds.watcher.follow(self.job_id) as follower,
+            self._feeds.watcher.follow(self.job_id, self.log) as follower,
             self._feeds.jobs.subscribe(self.job_id) as changed,
         ):
             # Whatever is written from now on is read from here; what was before, by each stream.
@@ -102,6 +102,7 @@ class JobFeed:
                 if follower.changed.is_set():
                     # Before the read: what is written during it sets it again.
                     follower.changed.clear()
+                    self.log = follower.log
                     offset = await self._read_lines(offset)
                 if monotonic() >= drawn_at + PERIOD_SECONDS and not follower.is_over:
                     drawn_at = monotonic()
@@ -134,7 +135,7 @@ class JobFeed:
         self._notify()
 
     async def _draw_plots(self) -> None:
-        event = _event("plots", await asyncio.to_thread(_plots_html, self._usage))
+        event = _event("plots", await asyncio.to_thread(_plots_html, self._usage, self.log))
         if event != self.plots:
             self.plots, self.plot_count = event, self.plot_count + 1
             self._notify()
@@ -165,11 +166,11 @@ class JobFeeds:
         return list(self._feeds)
 
     @contextmanager
-    def follow(self, job_id: str) -> Iterator[tuple[JobFeed, asyncio.Event]]:
+    def follow(self, job_id: str, log: JobLog) -> Iterator[tuple[JobFeed, asyncio.Event]]:
         """Yield the feed of a job, and an event that is set when it has more."""
         feed = self._feeds.get(job_id)
         if feed is None or feed.task.done():
-            feed = self._feeds[job_id] = JobFeed(self, job_id)
+            feed = self._feeds[job_id] = JobFeed(self, job_id, log)
         listener = asyncio.Event()
         feed.listeners.add(listener)
         try:
@@ -186,6 +187,7 @@ class FeedRequest:
     """What a page has already: the last line, and the version of the job."""
 
     job_id: str
+    log: JobLog
     viewer: str
     line: int
     version: int
@@ -206,7 +208,7 @@ async def follow_job(
     """
     line, version, plots, spoke_at = request.line, request.version, 0, monotonic()
     with (
-        feeds.follow(request.job_id) as (feed, changed),
+        feeds.follow(request.job_id, request.log) as (feed, changed),
         streams.open(request.viewer, {INBOXES: request.viewer}) as unread,
     ):
         unread.set()
@@ -242,8 +244,8 @@ async def _count_unread(feeds: JobFeeds, user_id: str) -> int:
         return await inbox.count_unread(conn, user_id)
 
 
-def _plots_html(usage: Path) -> str:
-    history = read_history(usage)
+def _plots_html(usage: Path, log: JobLog) -> str:
+    history = find_history(usage, log)
     return render_block(
         "jobs/job.html", "plots", plots=draw_plots(history), peak=memory_peak(history)
     )

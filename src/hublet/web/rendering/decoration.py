@@ -12,7 +12,7 @@ from itertools import islice
 
 from markupsafe import Markup, escape
 
-from hublet.community.threads.mentions import MENTION
+from hublet.community.threads.mentions import MENTION, REFERENCE
 from hublet.web.rendering.code import escape_line, highlight_language, make_visible
 from hublet.web.rendering.formulas import render_formula
 from hublet.web.rendering.links import MarkdownPlace, id_of, is_remote, is_shown
@@ -47,12 +47,13 @@ _LANGUAGE = "language-"
 # Wide tables scroll in a box, which the keyboard must reach.
 _TABLE_BOX = '<div class="tbl" tabindex="0" role="group" aria-label="Table">'
 
-_NUMBER = r"(?<![\w&;/#\-])#(?P<number>[1-9][0-9]{0,8})(?![\w\-])"
 _FULL_COMMIT = r"[0-9a-f]{40}"
 # A word or a number is no commit, so both kinds of characters must be there.
 _SHORT_COMMIT = r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}"
 _NAMES, _NAMES_IN_COMMENTS = (
-    re.compile(rf"{MENTION.pattern}|{_NUMBER}|(?<![\w/.\-])(?P<commit>{commit})(?![\w\-])")
+    re.compile(
+        rf"{MENTION.pattern}|{REFERENCE.pattern}|(?<![\w/.\-])(?P<commit>{commit})(?![\w\-])"
+    )
     for commit in (_FULL_COMMIT, _SHORT_COMMIT)
 )
 
@@ -214,7 +215,11 @@ class Decorator:
         if found["name"]:
             return _link(place.mention_address, found["name"], found[0], "mention")
         if found["number"]:
-            return _link(place.thread_address, found["number"], found[0], "thread")
+            address = place.thread_address
+            if (repo := found["repo"]) is not None:
+                # Whether there is such a thread, and for whom, its own page tells.
+                address = f"/{repo}/discussions/{{}}" if place.mention_address else ""
+            return _link(address, found["number"], found[0], "thread")
         return _link(place.commit_address, found["commit"], found[0], "sha")
 
 

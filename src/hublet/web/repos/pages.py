@@ -128,14 +128,16 @@ async def _readme_of(
         readme.oid,
         lambda: read_readme(visit.database, head.repo, readme),
         # The gate of a gated repository guards its pictures, not its card.
-        PictureSource(database=visit.database, revision=_revision_of(visit, head.repo, overview))
+        PictureSource(
+            database=visit.database, revision=await _revision_of(visit, head.repo, overview)
+        )
         if head.may_read
         else None,
     )
 
 
-def _revision_of(visit: PageVisit, repo: Repo, overview: RepoOverview) -> Revision:
-    folder = repos.git_folder(visit.database, repo.id)
+async def _revision_of(visit: PageVisit, repo: Repo, overview: RepoOverview) -> Revision:
+    folder = await repos.open_folder(visit.database, repo.id)
     return Revision(repo=repo, commit=overview.commit.id, folder=folder)
 
 
@@ -176,7 +178,7 @@ async def _read_weights(visit: PageVisit, repo: Repo, overview: RepoOverview) ->
     """Return the parameters by type in the headers of all files; none if one is damaged."""
     from hublet.web.rendering import tensors  # noqa: PLC0415 - as above
 
-    revision = _revision_of(visit, repo, overview)
+    revision = await _revision_of(visit, repo, overview)
     total: Counter[str] = Counter()
     for entry in overview.weights:
         file = await downloads.get_raw_file(revision, entry.path)

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 from fastapi import Response
 from markupsafe import Markup
@@ -84,18 +85,22 @@ async def load_thread(
             version=page.version,
             heads=await details.find_heads(conn, discussion) if is_pull_request else None,
         )
-    view = await asyncio.to_thread(_build, visit, head, material, query or ThreadQuery(), form)
-    pictures = PictureSource(database=visit.database, revision=_newest(visit, head))
+    # Git is read for a pull request only.
+    folder = await repos.open_folder(visit.database, head.repo.id) if material.heads else Path()
+    view = await asyncio.to_thread(
+        _build, visit, head, material, query or ThreadQuery(), form, folder
+    )
+    pictures = PictureSource(database=visit.database, revision=await _newest(visit, head))
     sized = await timeline.add_picture_sizes(view.entries, material, pictures)
     return replace(view, entries=sized)
 
 
-def _newest(visit: PageVisit, head: RepoHead) -> Revision | None:
+async def _newest(visit: PageVisit, head: RepoHead) -> Revision | None:
     """Return what comments show pictures of: the main branch, for who may read it."""
     repo = head.repo
     if repo.head_sha is None or not head.may_read:
         return None
-    folder = repos.git_folder(visit.database, repo.id)
+    folder = await repos.open_folder(visit.database, repo.id)
     return Revision(repo=repo, commit=repo.head_sha, folder=folder)
 
 
@@ -105,13 +110,13 @@ def _build(
     material: ThreadMaterial,
     query: ThreadQuery,
     form: FormState,
+    folder: Path,
 ) -> ThreadView:
     discussion = DiscussionRecord(repo=head.repo, thread=material.thread)
     heads, rights = material.heads, material.rights
     assert isinstance(rights, DiscussionRights)  # noqa: S101 - by what loads the material
     is_conversation = query.tab is ThreadTab.conversation
     entries, cut = timeline.build(material, is_whole=query.is_whole) if is_conversation else ([], 0)
-    folder = repos.git_folder(visit.database, discussion.repo.id)
     return ThreadView(
         head=head,
         base_url=visit.hub.settings.base_url,

@@ -42,7 +42,7 @@ async def _load_content(
 @router.get("/commits")
 async def get_commits_page(visit: Visit, repo: PageRepo, num: Number) -> Response:
     view = await _load_content(visit, repo, num, ThreadTab.commits)
-    folder = repos.git_folder(visit.database, view.head.repo.id)
+    folder = await repos.open_folder(visit.database, view.head.repo.id)
     commits = (
         await asyncio.to_thread(comparison.list_commits, folder, view.state.sides)
         if view.state
@@ -64,7 +64,7 @@ async def get_files_page(
 ) -> Response:
     """Show what it changes: the first files at once, the others when they are opened."""
     view = await _load_content(visit, repo, num, ThreadTab.files)
-    folder = repos.git_folder(visit.database, view.head.repo.id)
+    folder = await repos.open_folder(visit.database, view.head.repo.id)
     diff = None
     if view.state:
         cache = CodeCache.of(visit.hub.settings, view.head.repo.id)

@@ -8,14 +8,14 @@ from datetime import timedelta
 from hublet.accounts.users import service as accounts
 from hublet.core import clock, queue
 from hublet.core.clock import micros, monotonic
-from hublet.core.database import Connection, Database, Reader, Subscription
+from hublet.core.database import Connection, Database, Reader, Subscription, partitions
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
 from hublet.repos import service as repos
 from hublet.repos import store as repo_rows
 from hublet.repos.records import Repo, RepoType
 from hublet.webhooks import service as webhooks
-from hublet.webhooks.activity import resend_store, statistics_store, store
+from hublet.webhooks.activity import partitions_store, resend_store, statistics_store, store
 from hublet.webhooks.activity.records import (
     PENDING,
     ActivitySummary,
@@ -333,6 +333,8 @@ async def prune(database: Database) -> None:
         await schedule_pruning(conn, delay=PRUNE_INTERVAL)
     retention = timedelta(days=database.hub.settings.webhooks.retention_days)
     before = clock.to_micros(clock.now() - retention)
+    await partitions.add_days(database, partitions_store.TABLES)
+    await partitions_store.drop_days(database, before=before)
     await _remove_deliveries(database, before)
     await _remove_events(database, before)
 

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from zlib import crc32
 
 from hublet.core.database import Reader
+from hublet.core.ids import id_at
 from hublet.webhooks.activity.records import HourCount, Latency
-from hublet.webhooks.activity.store import id_at
 from hublet.webhooks.records import DeliveryState
 
 HOUR = 3_600_000_000

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.core.ids import id_at
 from hublet.webhooks.activity.records import (
     PENDING,
     DeliveryFilter,
@@ -20,11 +21,9 @@ from hublet.webhooks.records import Attempt, DeliveryState, UnsentReason
 REACH = 2000
 
 _SECOND = 1_000_000
-# The first four bytes of an id.
-_LAST_SECOND = (1 << 32) - 1
 # Ids begin with their time, a moment before `created_at`; they do not follow a clock that is
 # turned back.
-_SLACK = 86_400 * _SECOND
+SLACK = 86_400 * _SECOND
 
 _EVENT = (
     "e.id AS event_id, e.scope, e.action, e.repo_type, e.repo_name, e.created_at AS happened_at"
@@ -59,7 +58,7 @@ async def list_of(
 
     The search for rare ones is limited, so that a page costs the same however long the history is.
     """
-    lowest, highest = id_at(filters.since - _SLACK), id_at(filters.until + _SLACK)
+    lowest, highest = id_at(filters.since - SLACK), id_at(filters.until + SLACK)
     start = min(before or highest, highest)
     reach = limit if filters == DeliveryFilter() else REACH
     rows = await conn.fetch_all(
@@ -248,15 +247,20 @@ async def remove_finished(
         """
         DELETE FROM webhook_deliveries WHERE id IN (
             SELECT d.id FROM webhook_deliveries d
-            WHERE d.id > $1 AND d.id < $2 AND d.state NOT IN each($3)
+            WHERE d.id > $1 AND d.id < $2 AND d.event_id < $2 AND d.state NOT IN each($3)
               AND coalesce(d.finished_at, d.created_at) < $4
             ORDER BY d.id LIMIT $5
         )
         RETURNING id
         """,
-        after, id_at(before + _SLACK), json.dumps(PENDING), before, limit,
+        after, id_at(before + SLACK), json.dumps(PENDING), before, limit,
     )  # fmt: skip
-    return [row["id"] for row in rows]
+    removed = [row["id"] for row in rows]
+    # On PostgreSQL no foreign key does it.
+    await conn.execute(
+        "DELETE FROM webhook_attempts WHERE delivery_id IN each($1)", json.dumps(removed)
+    )
+    return removed
 
 
 async def remove_unused_events(conn: Connection, *, before: int, limit: int) -> int:
@@ -265,19 +269,13 @@ async def remove_unused_events(conn: Connection, *, before: int, limit: int) -> 
         """
         DELETE FROM webhook_events WHERE id IN (
             SELECT e.id FROM webhook_events e
-            WHERE e.created_at < $1
+            WHERE e.created_at < $1 AND e.id < $3
               AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)
             ORDER BY e.created_at LIMIT $2
         )
         """,
-        before, limit,
+        before, limit, id_at(before + SLACK),
     )  # fmt: skip
-
-
-def id_at(micros: int) -> str:
-    """Return a prefix that sorts before every id that is made from this moment on."""
-    seconds = micros // _SECOND
-    return "g" if seconds > _LAST_SECOND else f"{max(seconds, 0):08x}"
 
 
 def _summary_record(row: Row) -> DeliverySummary:

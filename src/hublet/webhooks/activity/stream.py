@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database, Reader, Subscription
 from hublet.core.errors import HubError
+from hublet.core.ids import id_at
 from hublet.webhooks.activity import store
 from hublet.webhooks.activity.records import DeliveryProgress
 from hublet.webhooks.activity.schemas import StreamedDelivery
@@ -81,7 +82,7 @@ class DeliveryListener:
         return progress
 
     async def _newest(self, conn: Reader, *, since: int) -> list[DeliveryProgress]:
-        floor, found = store.id_at(since), list[DeliveryProgress]()
+        floor, found = id_at(since), list[DeliveryProgress]()
         while len(found) < MOST_MISSED:
             before = found[-1].id if found else ""
             page = await store.list_newest_progress(

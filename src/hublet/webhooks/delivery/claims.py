@@ -54,9 +54,9 @@ async def claim_fresh(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, wo
     sent, throttled = await _throttle(conn, rows, counts, known)
     sent, left = _split_at_room(sent, known, lanes)
     if throttled:
-        await store.mark_unsent(conn, [row["id"] for row in throttled], UnsentReason.throttled)
+        await store.mark_unsent(conn, throttled, UnsentReason.throttled)
     if left:
-        await store.release(conn, [row["id"] for row in left])
+        await store.release(conn, left)
         await lanes_store.set_next_due(
             conn, {row["webhook_id"]: _next_check(known[row["webhook_id"]]) for row in left}
         )

@@ -25,6 +25,7 @@ from hublet.webhooks.delivery.health import (
 from hublet.webhooks.delivery.records import Ending, StoredLane
 from hublet.webhooks.records import (
     ATTEMPTS_CHANNEL,
+    ClaimedDelivery,
     DeliveryState,
     GivenUpReason,
     Outcome,
@@ -50,14 +51,16 @@ async def write_outcomes(
     endings: Endings = {
         each.delivery.id: ending_of(each, now=now, chance=_chance(each)) for each in outcomes
     }
-    ended = await _end_deliveries(conn, endings, worker=worker)
+    ended = await _end_deliveries(conn, outcomes, endings, worker=worker)
     written = [each for each in outcomes if each.delivery.id in ended]
     attempts = [(each.delivery.id, each.attempt) for each in written if each.attempt is not None]
     if attempts:
         await store.add_attempts(conn, attempts)
         conn.wake(ATTEMPTS_CHANNEL)
-    if due := {key: at for key in ended if (at := endings[key][1]) is not None}:
-        await store.set_due(conn, due.items())
+    if due := [
+        (each.delivery, at) for each in written if (at := endings[each.delivery.id][1]) is not None
+    ]:
+        await store.set_due(conn, due)
     healths = await _judge_lanes(conn, written, endings, known, now=now)
     if released := {e.delivery.webhook_id for e in written if not (e.attempt or e.unsent)}:
         await lanes_store.make_due(conn, released)
@@ -90,14 +93,16 @@ def _chance(outcome: Outcome) -> float:
     return 0.5 if outcome.succeeded else int.from_bytes(random_bytes(2)) / 0xFFFF
 
 
-async def _end_deliveries(conn: Connection, endings: Endings, *, worker: str) -> set[str]:
+async def _end_deliveries(
+    conn: Connection, outcomes: Sequence[Outcome], endings: Endings, *, worker: str
+) -> set[str]:
     """Write the endings, equal ones together; return the deliveries that were still claimed."""
-    equal: dict[Ending, list[str]] = defaultdict(list)
-    for delivery_id, (ending, _) in endings.items():
-        equal[ending].append(delivery_id)
+    equal: dict[Ending, list[ClaimedDelivery]] = defaultdict(list)
+    for each in outcomes:
+        equal[endings[each.delivery.id][0]].append(each.delivery)
     ended: set[str] = set()
-    for ending, delivery_ids in equal.items():
-        ended |= await store.end_deliveries(conn, delivery_ids, ending, worker=worker)
+    for ending, deliveries in equal.items():
+        ended |= await store.end_deliveries(conn, deliveries, ending, worker=worker)
     return ended
 
 

@@ -9,6 +9,7 @@ from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
 from hublet.core.outgoing.client import OutgoingClient
 from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
+from hublet.core.tracing import span
 from hublet.jobs import webhook_jobs
 from hublet.jobs.webhook_jobs import WebhookStart
 from hublet.webhooks.delivery.backoff import SECOND, read_retry_after
@@ -42,9 +43,11 @@ class Sender:
                 detail="This hub cannot open the webhook's secret any more: please set it again.",
             )  # fmt: skip
         body = render_body(delivery.event.payload, target.webhook_id)
-        if target.url is None:
-            return await self._start_job(delivery, target, target.secrets, body)
-        return await self._call(delivery, target, target.url, body)
+        number = delivery.attempts + 1
+        with span("delivery", delivery=delivery.id, webhook=target.webhook_id, attempt=number):
+            if target.url is None:
+                return await self._start_job(delivery, target, target.secrets, body)
+            return await self._call(delivery, target, target.url, body)
 
     async def _call(
         self, delivery: ClaimedDelivery, target: DeliveryTarget, url: str, body: bytes

@@ -21,6 +21,8 @@ from hublet.webhooks.triggers.store import repo_snapshot
 LEASE = 60_000_000
 
 _CLAIMED = "id, webhook_id, event_id, tries, attempts, ping, due_at"
+# The unique key of a delivery, which also names its partition on PostgreSQL.
+_KEY = "event_id AS of_event, webhook_id AS of_webhook"
 _WAITING = "state = 'pending' AND claimed_by IS NULL"
 
 
@@ -34,10 +36,11 @@ async def claim_fresh(conn: Connection, *, worker: str, limit: int) -> list[Row]
     rows = await conn.claim(
         f"""
         WITH oldest AS (
-            SELECT id FROM webhook_deliveries WHERE state = 'fresh' ORDER BY id LIMIT $1 /* claim */
+            SELECT {_KEY} FROM webhook_deliveries WHERE state = 'fresh'
+            ORDER BY id LIMIT $1 /* claim */
         )
         UPDATE webhook_deliveries SET state = 'pending', claimed_by = $2, claimed_until = $3
-        WHERE id IN (SELECT id FROM oldest) RETURNING {_CLAIMED}
+        FROM oldest WHERE event_id = of_event AND webhook_id = of_webhook RETURNING {_CLAIMED}
         """,
         limit, worker, lease_clock() + LEASE,
     )  # fmt: skip
@@ -49,12 +52,12 @@ async def claim_due(conn: Connection, webhook_id: str, *, worker: str, limit: in
     rows = await conn.claim(
         f"""
         WITH due AS (
-            SELECT id FROM webhook_deliveries
+            SELECT {_KEY} FROM webhook_deliveries
             WHERE webhook_id = $1 AND {_WAITING} AND due_at <= $2
             ORDER BY due_at, id LIMIT $3 /* claim */
         )
         UPDATE webhook_deliveries SET claimed_by = $4, claimed_until = $5
-        WHERE id IN (SELECT id FROM due) RETURNING {_CLAIMED}
+        FROM due WHERE event_id = of_event AND webhook_id = of_webhook RETURNING {_CLAIMED}
         """,
         webhook_id, micros(), limit, worker, lease_clock() + LEASE,
     )  # fmt: skip
@@ -69,24 +72,26 @@ async def earliest_due(conn: Reader, webhook_id: str) -> int | None:
     return due
 
 
-async def release(conn: Connection, delivery_ids: Sequence[str]) -> None:
+async def release(conn: Connection, rows: Sequence[Row]) -> None:
     """Release deliveries that were just claimed, for later."""
     await conn.execute(
         """
-        UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL WHERE id IN each($1)
+        UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL
+        WHERE id IN each($1) AND event_id >= $2 AND event_id <= $3
         """,
-        json.dumps(delivery_ids),
-    )
+        _ids(rows), *_span(row["event_id"] for row in rows),
+    )  # fmt: skip
 
 
-async def mark_unsent(conn: Connection, delivery_ids: Sequence[str], reason: UnsentReason) -> None:
+async def mark_unsent(conn: Connection, rows: Sequence[Row], reason: UnsentReason) -> None:
+    """End deliveries that were just claimed."""
     await conn.execute(
         """
         UPDATE webhook_deliveries
         SET state = 'unsent', reason = $2, finished_at = $3, claimed_by = NULL, claimed_until = NULL
-        WHERE id IN each($1)
+        WHERE id IN each($1) AND event_id >= $4 AND event_id <= $5
         """,
-        json.dumps(delivery_ids), reason, micros(),
+        _ids(rows), reason, micros(), *_span(row["event_id"] for row in rows),
     )  # fmt: skip
 
 
@@ -119,15 +124,15 @@ async def give_up_waiting(conn: Connection, webhook_id: str, *, since: int, limi
     )  # fmt: skip
 
 
-async def list_events(conn: Reader, event_ids: Iterable[str]) -> dict[str, OutgoingEvent]:
+async def list_events(conn: Reader, event_ids: Collection[str]) -> dict[str, OutgoingEvent]:
     rows = await conn.fetch_all(
         """
         SELECT id, payload, repo_id, repo_type, repo_name, repo_owner_id, repo_private,
                resource_group_id
-        FROM webhook_events WHERE id IN each($1)
+        FROM webhook_events WHERE id IN each($1) AND id >= $2 AND id <= $3
         """,
-        json.dumps(list(event_ids)),
-    )
+        json.dumps(list(event_ids)), *_span(event_ids),
+    )  # fmt: skip
     return {row["id"]: _event_record(row) for row in rows}
 
 
@@ -217,7 +222,7 @@ def _event_record(row: Row) -> OutgoingEvent:
 
 
 async def end_deliveries(
-    conn: Connection, delivery_ids: Sequence[str], ending: Ending, *, worker: str
+    conn: Connection, deliveries: Sequence[ClaimedDelivery], ending: Ending, *, worker: str
 ) -> set[str]:
     """End and release deliveries in the same way; return those that this worker still claimed."""
     is_over = ending.state is not DeliveryState.pending
@@ -227,16 +232,30 @@ async def end_deliveries(
             reason = CASE WHEN $3 = 'pending' AND $5 = 0 THEN reason ELSE $4 END,
             attempts = attempts + $5, status = CASE WHEN $5 = 0 THEN status ELSE $6 END,
             finished_at = $7, claimed_by = NULL, claimed_until = NULL
-        WHERE id IN each($1) AND claimed_by = $2 RETURNING id
+        WHERE id IN each($1) AND claimed_by = $2 AND event_id >= $8 AND event_id <= $9 RETURNING id
         """,
-        json.dumps(delivery_ids), worker, ending.state, ending.reason, ending.tried,
-        ending.status, micros() if is_over else None,
+        json.dumps([each.id for each in deliveries]), worker, ending.state, ending.reason,
+        ending.tried, ending.status, micros() if is_over else None,
+        *_span(each.event.id for each in deliveries),
     )  # fmt: skip
     return {row["id"] for row in rows}
 
 
-async def set_due(conn: Connection, times: Iterable[tuple[str, int]]) -> None:
-    await conn.execute_many("UPDATE webhook_deliveries SET due_at = $2 WHERE id = $1", times)
+async def set_due(conn: Connection, times: Iterable[tuple[ClaimedDelivery, int]]) -> None:
+    await conn.execute_many(
+        "UPDATE webhook_deliveries SET due_at = $3 WHERE event_id = $1 AND webhook_id = $2",
+        [(each.event.id, each.webhook_id, due_at) for each, due_at in times],
+    )
+
+
+def _span(event_ids: Iterable[str]) -> tuple[str, str]:
+    """Return the first and the last event: deliveries lie in partitions by the day of theirs."""
+    ids = list(event_ids)
+    return min(ids), max(ids)
+
+
+def _ids(rows: Iterable[Row]) -> str:
+    return json.dumps([row["id"] for row in rows])
 
 
 async def add_attempts(conn: Connection, attempts: Iterable[tuple[str, Attempt]]) -> None:

@@ -1,0 +1,152 @@
+"""Pool of connections to one PostgreSQL server, and reads over them, straight or through PgBouncer in transaction mode.
+
+Behind PgBouncer two statements outside a transaction may reach two sessions of the server. So nothing is
+kept in a session there: reads are transactions too, and statements are not prepared.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
+
+import asyncpg
+
+from hublet.core.config import Settings
+from hublet.core.database.engine import Reader, Row
+from hublet.core.database.postgresql_dialect import (
+    UNAVAILABLE_ERRORS,
+    engine_errors,
+    terminate,
+    translate,
+)
+from hublet.core.hub import Hub
+
+# A server that vanished without a word is noticed after this long.
+_SILENCE_SECONDS = 60.0
+# Connecting takes a moment even where nobody is to wait for a busy database.
+_LEAST_PATIENCE_SECONDS = 0.5
+
+
+class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no types
+    def get_reset_query(self) -> str:
+        # Nothing here changes session state, and the reset would cost a round trip each time.
+        return ""
+
+
+class PostgresPool:
+    def __init__(self, settings: Settings, url: str) -> None:
+        self._settings = settings.database
+        self._url = url
+        self._pool: Any = None
+        self.patience = max(self._settings.busy_timeout_seconds, _LEAST_PATIENCE_SECONDS)
+        lock_timeout = f"lock_timeout = {round(self.patience * 1000)}"
+        if self._settings.pgbouncer:
+            self.begin_writing = f"BEGIN READ WRITE; SET LOCAL {lock_timeout}"
+            self.begin_reading: str | None = "BEGIN READ ONLY"
+            self._prepare_session: str | None = None
+        else:
+            self.begin_writing = "BEGIN READ WRITE"
+            # Each statement is its own snapshot, as in a transaction that is READ COMMITTED.
+            self.begin_reading = None
+            # Outside a transaction the session only reads, and no statement waits long for a lock.
+            self._prepare_session = (
+                f"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET {lock_timeout}"
+            )
+
+    async def start(self) -> None:
+        caching: dict[str, Any] = {"statement_cache_size": 0} if self._settings.pgbouncer else {}
+        with engine_errors():
+            self._pool = await asyncpg.create_pool(
+                self._url,
+                min_size=1,
+                max_size=self._settings.pool_size,
+                connection_class=_PlainConnection,
+                timeout=self.patience,
+                command_timeout=_SILENCE_SECONDS,
+                init=self._prepare,
+                server_settings={"application_name": "hublet", "timezone": "UTC"},
+                **caching,
+            )
+
+    async def _prepare(self, raw: Any) -> None:
+        if self._prepare_session is not None:
+            await raw.execute(self._prepare_session)
+
+    async def acquire(self) -> Any:
+        with engine_errors():
+            # Waiting with a limit costs more than taking a connection that lies ready.
+            limit = None if self._pool.get_idle_size() else self.patience
+            return await self._pool.acquire(timeout=limit)
+
+    async def settle(self, raw: Any, statement: str) -> None:
+        """End what went wrong on a connection, and release it; one where that fails is given up."""
+        try:
+            await raw.execute(statement, timeout=self.patience)
+        except BaseException as error:
+            terminate(raw)
+            # What went wrong is told, not that the connection failed as well.
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            await self.release(raw)
+
+    async def release(self, raw: Any) -> None:
+        with suppress(*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
+            await self._pool.release(raw)
+
+    async def close(self, last_statement: str | None = None) -> None:
+        """Close all connections, after a last statement."""
+        if self._pool is None:
+            return
+        try:
+            async with asyncio.timeout(self.patience):
+                if last_statement is not None:
+                    await self._pool.execute(last_statement)
+                await self._pool.close()
+        except (*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
+            self._pool.terminate()
+
+
+class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
+    """Reads what is committed: each statement is its own snapshot.
+
+    It takes a connection with its first statement. A request that only might read must not
+    keep one from others while it still waits for something else.
+    """
+
+    def __init__(self, hub: Hub, pool: PostgresPool) -> None:
+        self.hub = hub
+        self._pool = pool
+        self._raw: Any = None
+
+    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            rows: Sequence[Row] = await raw.fetch(translate(sql), *values)
+            return rows
+
+    async def fetch_one(self, sql: str, *values: Any) -> Row | None:
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            row: Row | None = await raw.fetchrow(translate(sql), *values)
+            return row
+
+    async def _take(self) -> Any:
+        self._raw = await self._pool.acquire()
+        if self._pool.begin_reading is not None:
+            with engine_errors(self._raw):
+                await self._raw.execute(self._pool.begin_reading)
+        return self._raw
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        raw, self._raw = self._raw, None
+        if raw is None:
+            return
+        if self._pool.begin_reading is not None:
+            await self._pool.settle(raw, "ROLLBACK")
+        elif kind is not None and issubclass(kind, asyncio.CancelledError):
+            # A statement that was prepared and then given up leaves the server in a transaction,
+            # which the next borrower would find. Anything simple ends it.
+            await self._pool.settle(raw, "SELECT 1")
+        else:
+            await self._pool.release(raw)

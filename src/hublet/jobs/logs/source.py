@@ -1,0 +1,181 @@
+"""Source of a log: a file of this machine, or objects of the shared store, read by offset alike.
+
+A log in the store is one of attempts, one after the other; each is a row of chunks, whose names are
+where they begin and end. The attempt that runs may be read from the file that it is shipped from, if
+that is here: it has the same bytes, and is ahead. All of it blocks: call it in a thread.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from hublet.core.dataclasses import dataclass
+from hublet.jobs.records import LogPart
+from hublet.storage.object_store import ObjectKey, ObjectStore
+
+# The lines of a log in the store are counted for each block of it.
+BLOCK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLog:
+    """A log in the shared store, as far as it was there at a moment."""
+
+    store: ObjectStore
+    # Where this machine has the files of its attempts.
+    folder: Path
+    parts: tuple[LogPart, ...] = ()
+
+    @property
+    def usage_key(self) -> ObjectKey | None:
+        """The object with the kept usage of the job, if there is one."""
+        names = [part.usage for part in self.parts if part.usage is not None]
+        return ObjectKey("logs", names[-1]) if names else None
+
+
+JobLog = Path | StoredLog
+
+
+class OpenLog(Protocol):
+    """A log that is read."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def checkpoints(self) -> Sequence[tuple[int, int]]:
+        """Offsets, and how many lines end before each, as far as that is known already."""
+        ...
+
+    def read(self, count: int, start: int) -> bytes:
+        """Return so many bytes from an offset on; fewer at the end."""
+        ...
+
+
+def local_log(folder: Path, attempt: int) -> Path:
+    """Return the file of an attempt whose log is shipped to the shared store."""
+    return folder / f"log-{attempt}"
+
+
+def chunk_key(part: LogPart, start: int, end: int) -> ObjectKey:
+    return ObjectKey("logs", f"{part.job_id}/{part.attempt}/{start}-{end}")
+
+
+def chunk_keys(part: LogPart) -> list[ObjectKey]:
+    starts = (0, *part.ends[:-1])
+    return [chunk_key(part, *each) for each in zip(starts, part.ends, strict=True)]
+
+
+@contextmanager
+def open_log(log: JobLog) -> Iterator[OpenLog | None]:
+    """Open a log; None: the file does not exist."""
+    with ExitStack() as stack:
+        if isinstance(log, StoredLog):
+            yield _OpenStoredLog(log, stack)
+        else:
+            yield _open_file(log, stack)
+
+
+def size_of(log: JobLog) -> int:
+    with open_log(log) as opened:
+        return 0 if opened is None else opened.size
+
+
+def _open_file(path: Path, stack: ExitStack) -> "_OpenFile | None":
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    stack.callback(os.close, file)
+    return _OpenFile(file)
+
+
+class _OpenFile(OpenLog):
+    checkpoints = ()
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def read(self, count: int, start: int) -> bytes:
+        return os.pread(self._file, count, start)
+
+
+class _OpenPart:
+    """The log of one attempt among those of its job, and the line that follows it."""
+
+    def __init__(self, part: LogPart, file: _OpenFile | None, store: ObjectStore) -> None:
+        self._part = part
+        self._store = store
+        self._notice = f"{part.ended_at} {part.notice}\n".encode() if part.notice else b""
+        self._file = file if file is not None and file.size >= part.size else None
+        self.size = part.size if self._file is None else self._file.size
+        self.size += len(self._notice)
+
+    def checkpoints(self) -> Iterator[tuple[int, int]]:
+        part = self._part
+        for number, lines in enumerate(part.block_lines, start=1):
+            yield number * BLOCK_BYTES, lines
+        yield part.size, part.lines
+        if self._notice:
+            yield self.size, part.lines + 1
+
+    def read(self, start: int, end: int) -> bytes:
+        if self._file is not None:
+            return self._file.read(end - start, start)
+        size = self._part.size
+        data = self._read_chunks(start, min(end, size)) if start < size else b""
+        return data + self._notice[max(0, start - size) : max(0, end - size)]
+
+    def _read_chunks(self, start: int, end: int) -> bytes:
+        ends, pieces = self._part.ends, list[bytes]()
+        # What is not there was deleted with its job.
+        with suppress(FileNotFoundError, EOFError):
+            while start < end:
+                chunk = bisect_right(ends, start)
+                first, last = (0, *ends)[chunk], ends[chunk]
+                stop = min(end, last)
+                key = chunk_key(self._part, first, last)
+                pieces += self._store.pieces(key, start - first, stop - first)
+                start = stop
+        return b"".join(pieces)
+
+
+class _OpenStoredLog(OpenLog):
+    def __init__(self, log: StoredLog, stack: ExitStack) -> None:
+        self._parts: list[tuple[int, _OpenPart]] = []
+        self._size = 0
+        for part in log.parts:
+            # A file of what has ended may have more than what counts.
+            file = None
+            if part.ended_at is None:
+                file = _open_file(local_log(log.folder, part.attempt), stack)
+            opened = _OpenPart(part, file, log.store)
+            self._parts.append((self._size, opened))
+            self._size += opened.size
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def checkpoints(self) -> Sequence[tuple[int, int]]:
+        found, lines = list[tuple[int, int]](), 0
+        for base, part in self._parts:
+            found += [(base + offset, lines + count) for offset, count in part.checkpoints()]
+            lines = found[-1][1]
+        return found
+
+    def read(self, count: int, start: int) -> bytes:
+        end, pieces = min(self._size, start + count), list[bytes]()
+        for base, part in self._parts:
+            first, last = max(start, base), min(end, base + part.size)
+            if first < last:
+                pieces.append(part.read(first - base, last - base))
+        return b"".join(pieces)

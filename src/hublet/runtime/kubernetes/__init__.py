@@ -1,0 +1,1 @@
+"""Kubernetes runner: pods of a cluster, and what attaches to them."""

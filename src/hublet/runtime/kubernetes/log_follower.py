@@ -1,0 +1,202 @@
+"""Log follower: the log of a pod becomes the log of its job, every line once, gaps told.
+
+A cluster keeps a log only as long as it likes (rotation, deletion), so it is followed from the
+start. Each line has the time of the cluster; after a break the follower asks for what came since
+the last line, drops what it has, and says so when that line is not there any more.
+"""
+
+import asyncio
+import calendar
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from hublet.core import clock
+from hublet.core.clock import to_micros
+from hublet.runtime.attempt_folder import lock_log, note_log_start, read_log_start
+from hublet.runtime.shim.log import Log, in_pieces
+
+# The time of a line has up to nine digits after the point.
+_STAMPED = re.compile(
+    rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z (.*)", re.DOTALL
+)
+_GAP = b"===== Lines may be missing here: the cluster did not keep them ====="
+_STARTED = "===== Job started at {} ====="
+_NOTICE = re.compile(
+    rb"===== (?:Job started at \S+|Lines may be missing here: .*|The cluster .*) ====="
+)
+_SECOND = 1_000_000
+_PAUSE_SECONDS = 0.2
+
+StampedLine = tuple[int, bytes]
+
+
+class LogSource(Protocol):
+    """Opens the log of a pod, each line with its time in front."""
+
+    def __call__(
+        self, *, since: str | None, is_followed: bool
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]: ...
+
+
+def parse_line(line: bytes) -> StampedLine | None:
+    """Return the time of a line in microseconds, and its text; None: the cluster itself speaks."""
+    match = _STAMPED.fullmatch(line)
+    if match is None:
+        return None
+    *parts, fraction, text = match.groups()
+    second = calendar.timegm(tuple(map(int, parts)))
+    return second * _SECOND + int((fraction or b"").ljust(6, b"0")[:6]), text
+
+
+class LogMerger:
+    """Merges what a cluster tells again with what is known: the last time, and lines of that time."""
+
+    def __init__(self, *, last: int | None = None, count: int = 0) -> None:
+        self.last, self.count = last, count
+        self.reconnect()
+
+    def reconnect(self) -> None:
+        """Expect the lines since the last one once more."""
+        self._to_skip = self.count
+        self._is_expecting = self.last is not None
+
+    @property
+    def since(self) -> str | None:
+        """Return the time to ask for; a whole second, because clusters disagree on fractions."""
+        if self.last is None:
+            return None
+        return f"{clock.from_micros(self.last):%Y-%m-%dT%H:%M:%SZ}"
+
+    def merge(self, line: bytes) -> Iterator[StampedLine]:
+        """Yield what is new in a line: nothing, the line in pieces, or a gap before it."""
+        parsed = parse_line(line)
+        if parsed is None:
+            yield from self._quote(line)
+            return
+        stamp, text = parsed
+        if self._is_expecting and stamp < (self.last or 0):
+            return
+        if self._is_expecting and stamp > (self.last or 0):
+            yield from self.finish()
+            self._is_expecting = False
+        for piece in in_pieces(text.removesuffix(b"\r")).split(b"\n"):
+            if self._is_expecting and self._to_skip:
+                self._to_skip -= 1
+            else:
+                yield self._note(stamp), piece
+
+    def _quote(self, line: bytes) -> Iterator[StampedLine]:
+        """Yield what the cluster says of itself in the middle of a log."""
+        if said := line.decode("utf-8", "replace").strip():
+            yield self.last or 0, f"===== The cluster says: {said} =====".encode()
+
+    def finish(self) -> Iterator[StampedLine]:
+        """Yield a gap if the cluster has forgotten even the last line that is known."""
+        if self._is_expecting and self.last is not None and self._to_skip == self.count:
+            yield self.last, _GAP
+
+    def _note(self, stamp: int) -> int:
+        if self.last is None or stamp > self.last:
+            self.last, self.count = stamp, 0
+        self.count += 1
+        return self.last
+
+
+class _PodLog(Log):
+    """Log whose lines have the times of the cluster."""
+
+    def __init__(self, path: Path, *, limit: int, start: int, started: datetime) -> None:
+        super().__init__(str(path), limit=limit, offset=clock.offset() // timedelta(microseconds=1))
+        last, count = _last_line(path, start)
+        known = None if last is None else last - self.offset
+        self.merger = LogMerger(last=known if count else None, count=count)
+        if last is None:
+            text = _STARTED.format(clock.wire(started + clock.offset()))
+            self._write([(to_micros(started), text.encode())])
+
+    def add(self, data: bytes) -> None:
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        self._write([new for line in lines for new in self.merger.merge(line)])
+
+    def reconnect(self) -> None:
+        # An incomplete line is told again.
+        self.rest = b""
+        self.merger.reconnect()
+
+    def close(self) -> None:
+        rest = [*self.merger.merge(self.rest)] if self.rest else []
+        self._write([*rest, *self.merger.finish()])
+        self.rest = b""
+
+    def _write(self, lines: list[StampedLine]) -> None:
+        if self.full or not lines:
+            return
+        self.stamp = lines[-1][0] + self.offset
+        data = b"".join(b"%d %s\n" % (stamp + self.offset, text) for stamp, text in lines)
+        if not data.isascii():
+            data = data.decode("utf-8", "replace").encode()
+        self.append(data)
+
+
+def _last_line(path: Path, start: int) -> tuple[int | None, int]:
+    """Return the time of the last line after an offset, and how many the job printed at it."""
+    last, count = None, 0
+    with path.open("rb") as file:
+        file.seek(start)
+        for line in file:
+            digits, _, text = line.rstrip(b"\n").partition(b" ")
+            if not digits.isdigit():
+                continue
+            if last is None or int(digits) > last:
+                last, count = int(digits), 0
+            count += _NOTICE.fullmatch(text) is None
+    return last, count
+
+
+async def follow(
+    source: LogSource,
+    *,
+    folder: Path,
+    log: Path,
+    limit: int,
+    started: datetime,
+    is_over: Callable[[], Awaitable[bool]],
+) -> None:
+    """Write the log of a pod into that of its job until all of it is there.
+
+    A lock keeps other followers out, in this process or another. `is_over` tells whether the job
+    has ended: only what is read after that is known to be complete.
+    """
+    await asyncio.to_thread(note_log_start, folder, log)
+    lock = await lock_log(folder)
+    try:
+        start = await asyncio.to_thread(read_log_start, folder)
+        written = await asyncio.to_thread(
+            lambda: _PodLog(log, limit=limit, start=start, started=started.astimezone(UTC))
+        )
+        try:
+            await _follow(source, written, is_over)
+        finally:
+            os.close(written.fd)
+    finally:
+        os.close(lock)
+
+
+async def _follow(
+    source: LogSource, written: _PodLog, is_over: Callable[[], Awaitable[bool]]
+) -> None:
+    while True:
+        has_ended = await is_over()
+        async with source(since=written.merger.since, is_followed=not has_ended) as pieces:
+            async for data in pieces:
+                await asyncio.to_thread(written.add, data)
+        if has_ended:
+            await asyncio.to_thread(written.close)
+            return
+        written.reconnect()
+        await asyncio.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,366 @@
+"""Shipper of logs: what the attempts of this machine print goes to the shared store, in chunks.
+
+A chunk is put before the row that counts it, and its name is where it begins and ends: a worker that
+dies in between, or two that ship at once, put the same bytes again and count them once. Without a
+shared store nothing is shipped, and the log of a job is a file.
+"""
+
+import asyncio
+import json
+import os
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from hublet.core.batching import GroupCommit
+from hublet.core.clock import micros, monotonic
+from hublet.core.database import Connection, Database
+from hublet.core.folders import remove_tree
+from hublet.core.logs import get_logger
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
+from hublet.jobs.logs import store
+from hublet.jobs.logs.reader import job_folder, log_path
+from hublet.jobs.logs.source import BLOCK_BYTES, StoredLog, chunk_key, local_log
+from hublet.jobs.metrics import history_path
+from hublet.jobs.records import LogPart, Stage
+from hublet.jobs.service import TIDY_LOG
+from hublet.storage.errors import StoreUnavailable
+from hublet.storage.object_store import (
+    NEVER,
+    ObjectKey,
+    ObjectStore,
+    has_shared_store,
+    open_store,
+)
+
+log = get_logger("jobs")
+
+CHUNK_BYTES = 1024 * 1024
+# Chunks are put together when so many of them are smaller than half a full one.
+_MOST_SMALL = 64
+# Between two chunks of a log that grows slowly, and between two looks at the files.
+_SHIP_SECONDS = 2.0
+_LOOK_SECONDS = 0.25
+_USAGE_SECONDS = 30.0
+_SWEEP_SECONDS = 600.0
+_MOST_AT_ONCE = 8
+# Of a log that grows fast, so many chunks before it is said that they are there.
+_CHUNKS_AT_ONCE = 16
+# Readers have heard by then that there is something else to read.
+_READERS_GRACE = timedelta(minutes=10)
+# Its machine sweeps three times until then.
+_LOST_MICROS = 1_800_000_000
+_NO_JOB = (Stage.deleted, 0)
+_LOST = "===== What it printed after this is lost with its machine ====="
+
+
+class LogShipper:
+    """Ships the logs of the attempts that one Supervisor observes."""
+
+    def __init__(self, database: Database) -> None:
+        settings = database.hub.settings
+        self.is_active = has_shared_store(settings)
+        self._database = database
+        self._data_dir = settings.database.data_dir
+        self._store = open_store(settings)
+        self._writes = GroupCommit(database)
+        self._room = asyncio.Semaphore(_MOST_AT_ONCE)
+        # By the id of a job, the attempt that is observed here, and how far it was shipped when.
+        self._attempts: dict[str, int] = {}
+        self._parts: dict[str, LogPart] = {}
+        self._shipped_at: dict[str, float] = {}
+        self._usage_at: dict[str, float] = {}
+
+    def path_of(self, job_id: str, attempt: int) -> Path:
+        """Return the file that an attempt which is launched now prints to."""
+        if self.is_active:
+            return local_log(self._folder(job_id), attempt).absolute()
+        return log_path(self._data_dir, job_id).absolute()
+
+    def _folder(self, job_id: str) -> Path:
+        return job_folder(self._data_dir, job_id)
+
+    async def begin(self, job_id: str, attempt: int) -> None:
+        """Begin the log of an attempt that is launched now; the ones before it have ended."""
+        if not self.is_active:
+            return
+        async with self._database.read() as conn:
+            parts = await store.list_parts(conn, job_id)
+        if not parts and attempt > 1 and await self._adopt(job_id, attempt - 1):
+            await self.finish(job_id, attempt - 1)
+        async with self._database.transaction() as conn:
+            await store.add_part(conn, job_id, attempt, notice=_LOST, at=micros())
+        stored = StoredLog(store=self._store, folder=self._folder(job_id), parts=tuple(parts))
+        if stored.usage_key is not None:
+            # Its plots go on, also when the attempt before it ran on another machine.
+            history = history_path(self._data_dir, job_id)
+            with suppress(FileNotFoundError, StoreUnavailable):
+                await asyncio.to_thread(_restore, self._store, stored.usage_key, history)
+
+    def follow(self, job_id: str, attempt: int) -> None:
+        """Ship the log of an attempt from now on, until it is finished."""
+        if self.is_active and self._attempts.get(job_id) != attempt:
+            self._forget(job_id)
+            self._attempts[job_id] = attempt
+
+    def _forget(self, job_id: str) -> None:
+        for table in (self._attempts, self._parts, self._shipped_at, self._usage_at):
+            table.pop(job_id, None)
+
+    async def run(self) -> None:
+        """Ship whatever grows, until it is cancelled."""
+        sweep_at = 0.0
+        while True:
+            await self.ship_all()
+            if monotonic() >= sweep_at:
+                await self.sweep()
+                sweep_at = monotonic() + _SWEEP_SECONDS
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def ship_all(self, *, at_once: bool = False) -> None:
+        """Ship of each log what it has grown by, if that is much or waits for long."""
+        attempts = dict(self._attempts)
+        await asyncio.gather(*(self._ship_due(*each, at_once=at_once) for each in attempts.items()))
+
+    async def _ship_due(self, job_id: str, attempt: int, *, at_once: bool) -> None:
+        async with self._room:
+            try:
+                await self._ship(job_id, attempt, at_once=at_once)
+            except (StoreUnavailable, OSError) as error:
+                log.warning("the log of a job was not shipped", job=job_id, error=str(error))
+
+    async def _ship(self, job_id: str, attempt: int, *, at_once: bool) -> None:
+        part = self._parts.get(job_id) or await self._find(job_id, attempt)
+        if part is None or part.ended_at is not None:
+            self._forget(job_id)
+            return
+        self._parts[job_id] = part
+        path = local_log(self._folder(job_id), attempt)
+        pending = await asyncio.to_thread(_size, path) - part.size
+        now = monotonic()
+        is_due = now >= self._shipped_at.get(job_id, 0.0) + _SHIP_SECONDS
+        if pending >= CHUNK_BYTES or (pending > 0 and (is_due or at_once)):
+            shipped = await asyncio.to_thread(_put_new, self._store, part, path)
+            if shipped.size > part.size:
+                self._shipped_at[job_id] = now
+                await self._advance(part, shipped)
+        if at_once or now >= self._usage_at.setdefault(job_id, now) + _USAGE_SECONDS:
+            self._usage_at[job_id] = now
+            await self._ship_usage(part)
+
+    async def _find(self, job_id: str, attempt: int) -> LogPart | None:
+        async with self._database.read() as conn:
+            part = await store.find_part(conn, job_id, attempt)
+        if part is None and await self._adopt(job_id, attempt):
+            return LogPart(job_id=job_id, attempt=attempt)
+        return part
+
+    async def _adopt(self, job_id: str, attempt: int) -> bool:
+        """Ship the log of a job that began without a shared store as that of an attempt."""
+        folder = self._folder(job_id)
+        if not await asyncio.to_thread(_link, folder / "log", local_log(folder, attempt)):
+            return False
+        async with self._database.transaction() as conn:
+            stage, _ = (await store.list_stages(conn, [job_id])).get(job_id, _NO_JOB)
+            if stage is Stage.deleted:
+                return False
+            await store.add_part(conn, job_id, attempt, notice=_LOST, at=micros())
+        return True
+
+    async def _advance(self, part: LogPart, shipped: LogPart) -> bool:
+        async def advance(conn: Connection) -> bool:
+            is_ahead = await store.advance(conn, shipped, seen_size=part.size)
+            if is_ahead and shipped.ended_at is not None:
+                body = {"job_id": part.job_id, "attempt": part.attempt}
+                task = NewTask(kind=TIDY_LOG, body=json.dumps(body), delay=_READERS_GRACE)
+                await add_task(conn, task)
+            return is_ahead
+
+        is_ahead = await self._writes.run(advance)
+        if is_ahead and part.job_id in self._attempts:
+            self._parts[part.job_id] = shipped
+        else:
+            self._parts.pop(part.job_id, None)
+        return is_ahead
+
+    async def finish(self, job_id: str, attempt: int, *, is_gone: bool = False) -> None:
+        """Ship the rest of the log of an attempt that ended; with `is_gone` there may be none here.
+
+        Raises StoreUnavailable: the end of the job waits until its last line is in the store.
+        """
+        if not self.is_active:
+            return
+        path = local_log(self._folder(job_id), attempt)
+        is_ended = False
+        while not is_ended:
+            part = await self._find(job_id, attempt)
+            if part is None or part.ended_at is not None:
+                break
+            has_file = await asyncio.to_thread(path.exists)
+            await self._ship_usage(part)
+            shipped = await asyncio.to_thread(_put_new, self._store, part, path, is_over=True)
+            notice = _LOST if is_gone and not has_file else None
+            ended = replace(shipped, ended_at=micros(), notice=notice)
+            is_ended = await self._advance(part, ended)
+        self._forget(job_id)
+        history = history_path(self._data_dir, job_id)
+        await asyncio.to_thread(history.unlink, missing_ok=True)
+
+    async def _ship_usage(self, part: LogPart) -> None:
+        history = history_path(self._data_dir, part.job_id)
+        try:
+            data = await asyncio.to_thread(history.read_bytes)
+        except FileNotFoundError:
+            return
+        async with self._database.read() as conn:
+            parts = await store.list_parts(conn, part.job_id)
+        name = f"{part.job_id}/usage/{part.attempt}-{micros()}"
+        await asyncio.to_thread(self._store.put_bytes, ObjectKey("logs", name), data)
+        await self._writes.run(lambda conn: store.set_usage(conn, part.job_id, part.attempt, name))
+        replaced = [ObjectKey("logs", each.usage) for each in parts if each.usage is not None]
+        await asyncio.to_thread(self._store.delete, replaced, before=NEVER)
+
+    async def sweep(self) -> None:
+        """Ship what jobs left here that are over, and remove the files of what was shipped."""
+        if not self.is_active:
+            return
+        folders = await asyncio.to_thread(_job_folders, self._data_dir)
+        async with self._database.read() as conn:
+            stages = await store.list_stages(conn, folders)
+        for job_id, folder in folders.items():
+            stage, attempt = stages.get(job_id, _NO_JOB)
+            if stage is Stage.deleted:
+                await asyncio.to_thread(remove_tree, folder)
+            elif stage.is_terminal or job_id not in self._attempts:
+                await self._sweep_folder(job_id, folder, attempt, is_over=stage.is_terminal)
+
+        await self._end_left()
+
+    async def _end_left(self) -> None:
+        """End the logs whose machine would have ended them by now, if it were still there."""
+        before = micros() - _LOST_MICROS
+        async with self._database.read() as reader:
+            if not await store.has_left(reader, finished_before=before):
+                return
+        async with self._database.transaction() as conn:
+            await store.end_left(conn, finished_before=before, notice=_LOST, at=micros())
+
+    async def _sweep_folder(
+        self, job_id: str, folder: Path, attempt: int, *, is_over: bool
+    ) -> None:
+        async with self._database.read() as conn:
+            parts = {part.attempt: part for part in await store.list_parts(conn, job_id)}
+        if is_over and not parts and await self._adopt(job_id, attempt):
+            parts = {attempt: LogPart(job_id=job_id, attempt=attempt)}
+        before = micros() - _READERS_GRACE // timedelta(microseconds=1)
+        for number, part in parts.items():
+            if part.ended_at is None and is_over:
+                await self.finish(job_id, number)
+            elif part.ended_at is not None and part.ended_at < before:
+                await asyncio.to_thread(_remove_file, folder, number)
+
+
+def _job_folders(data_dir: Path) -> dict[str, Path]:
+    found = (data_dir / "jobs").glob("[0-9a-f][0-9a-f]/*")
+    return {folder.name: folder for folder in found}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _link(old: Path, new: Path) -> bool:
+    """Give a log of the old kind its new name too; False without it."""
+    try:
+        new.hardlink_to(old)
+    except FileExistsError:
+        return True
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _restore(objects: ObjectStore, key: ObjectKey, history: Path) -> None:
+    if not history.exists():
+        history.parent.mkdir(parents=True, exist_ok=True)
+        new = history.with_name("usage.new")
+        new.write_bytes(objects.read(key))
+        new.rename(history)
+
+
+def _remove_file(folder: Path, attempt: int) -> None:
+    path = local_log(folder, attempt)
+    with suppress(FileNotFoundError):
+        if path.samefile(folder / "log"):
+            (folder / "log").unlink()
+    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _put_new(objects: ObjectStore, part: LogPart, path: Path, *, is_over: bool = False) -> LogPart:
+    """Put the lines that a log has grown by, and return how far it is in the store then.
+
+    The last line of a job that is over gets its end if it lacks it.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return part
+    try:
+        most = len(part.ends) + _CHUNKS_AT_ONCE
+        while is_over or len(part.ends) < most:
+            data = _whole_lines(os.pread(file, CHUNK_BYTES, part.size), is_over=is_over)
+            if not data:
+                break
+            end = part.size + len(data)
+            objects.put_bytes(chunk_key(part, part.size, end), data)
+            part = _grown(part, data)
+        return _put_together(objects, part, file, is_over=is_over)
+    finally:
+        os.close(file)
+
+
+def _whole_lines(data: bytes, *, is_over: bool) -> bytes:
+    size = data.rfind(b"\n") + 1
+    if not size and data and is_over:
+        return data + b"\n"
+    return data[:size]
+
+
+def _grown(part: LogPart, data: bytes) -> LogPart:
+    end, blocks = part.size + len(data), list(part.block_lines)
+    lines, counted = part.lines, 0
+    while (len(blocks) + 1) * BLOCK_BYTES <= end:
+        border = (len(blocks) + 1) * BLOCK_BYTES - part.size
+        lines += data.count(b"\n", counted, border)
+        blocks.append(lines)
+        counted = border
+    lines += data.count(b"\n", counted)
+    return replace(part, size=end, lines=lines, ends=(*part.ends, end), block_lines=tuple(blocks))
+
+
+def _put_together(objects: ObjectStore, part: LogPart, file: int, *, is_over: bool) -> LogPart:
+    """Make one chunk of small ones at the end, when they are many or enough for a full one."""
+    first = _first_small(part.ends)
+    start = part.ends[first - 1] if first else 0
+    count, size = len(part.ends) - first, part.size - start
+    if count < (2 if is_over else _MOST_SMALL) and (size < CHUNK_BYTES or count < 2):  # noqa: PLR2004 - one is whole
+        return part
+    data = os.pread(file, size, start)
+    # The end of the last line may be ours.
+    objects.put_bytes(chunk_key(part, start, part.size), data.ljust(size, b"\n"))
+    return replace(part, ends=(*part.ends[:first], part.size))
+
+
+def _first_small(ends: tuple[int, ...]) -> int:
+    """Return the number of the first of the small chunks at the end."""
+    first = len(ends)
+    while first and ends[first - 1] - (ends[first - 2] if first > 1 else 0) < CHUNK_BYTES // 2:
+        first -= 1
+    return first

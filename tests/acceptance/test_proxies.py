@@ -1,0 +1,185 @@
+"""The samples for reverse proxies, as they stand, in front of a hub: TLS, large bodies, streams."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from faults.content import commit, content_of, create_repo, first_person
+from patience import SOON_SECONDS
+from processes import Place, Server, serving, wait_until
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+HOST = "hub.example.com"
+LARGE = bytes(range(256)) * 60_000
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def write_certificate(folder: Path) -> tuple[Path, Path]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "proxy.pem", folder / "proxy.key"
+    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return paths
+
+
+def nginx_command(folder: Path, upstream: str, port: int) -> list[str]:
+    """Write the sample with the names of here, and return what starts it."""
+    pem, key = write_certificate(folder)
+    sample = (DEPLOY / "nginx" / "hublet.conf").read_text()
+    for old, new in {
+        "127.0.0.1:8000": upstream,
+        "/etc/ssl/hub.example.com.pem": str(pem),
+        "/etc/ssl/hub.example.com.key": str(key),
+        "listen 443 ssl http2;": f"listen 127.0.0.1:{port} ssl http2;",
+        "listen 80;": f"listen 127.0.0.1:{free_port()};",
+    }.items():
+        assert old in sample
+        sample = sample.replace(old, new)
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
+        "events { worker_connections 256; }\n"
+        f"http {{ access_log off; client_body_temp_path {folder}/body; "
+        f"proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; "
+        f"uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n{sample}\n}}\n"
+    )
+    command = ["nginx", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    return command
+
+
+def caddy_command(folder: Path, upstream: str, port: int) -> list[str]:
+    pem, key = write_certificate(folder)
+    sample = (DEPLOY / "caddy" / "Caddyfile").read_text()
+    for old, new in {
+        "127.0.0.1:8000": upstream,
+        "\nhub.example.com {\n": f"\nhttps://hub.example.com:{port} {{\n\ttls {pem} {key}\n",
+        "*.jobs.example.com {": f"https://*.jobs.example.com:{port} {{",
+        "/etc/ssl/jobs.example.com.pem /etc/ssl/jobs.example.com.key": f"{pem} {key}",
+    }.items():
+        assert old in sample
+        sample = sample.replace(old, new)
+    config = folder / "Caddyfile"
+    config.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + sample)
+    return ["caddy", "run", "--config", str(config), "--adapter", "caddyfile"]
+
+
+COMMANDS = {"nginx": nginx_command, "caddy": caddy_command}
+
+
+@contextmanager
+def proxied(kind: str, folder: Path, server: Server, hub: int) -> Iterator[httpx2.Client]:
+    """Yield a client that reaches the hub, which listens on this port, through the proxy only."""
+    port = free_port()
+    command = COMMANDS[kind](folder, f"127.0.0.1:{hub}", port)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    try:
+        wait_until(lambda: is_open(port), seconds=SOON_SECONDS)
+        with httpx2.Client(
+            base_url=f"https://127.0.0.1:{port}",
+            headers={"Authorization": f"Bearer {server.token}", "Host": HOST},
+            verify=False,
+            trust_env=False,
+            timeout=SOON_SECONDS,
+        ) as client:
+            client.event_hooks["request"] = [name_host]
+            yield client
+    finally:
+        process.terminate()
+        process.wait(SOON_SECONDS)
+
+
+def name_host(request: httpx2.Request) -> None:
+    # The name in the handshake: Caddy answers to those it has a certificate for.
+    request.extensions["sni_hostname"] = HOST
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_uploads_downloads_and_streams_pass_through(kind: str, tmp_path: Path) -> None:
+    if shutil.which(kind) is None:
+        pytest.skip(f"{kind} is not installed.")
+    place = Place(folder=tmp_path)
+    variables = {
+        "HUBLET_BASE_URL": f"https://{HOST}",
+        "HUBLET_SERVER_TRUSTED_PROXIES": "127.0.0.0/8",
+    }
+    hub = free_port()
+    with (
+        serving(place, "--port", str(hub), variables=variables) as server,
+        proxied(kind, tmp_path, server, hub) as client,
+    ):
+        repo = create_repo(client, "engine")
+        commit(client, repo, "main", {"weights.bin": LARGE})
+        assert content_of(client, repo, "main", "weights.bin") == LARGE
+        part = client.get(f"/{repo.name}/resolve/main/weights.bin", headers={"Range": "bytes=5-9"})
+        assert (part.status_code, part.content) == (206, LARGE[5:10])
+        assert client.get("/metrics").status_code == 404
+        assert client.get("/readyz").json() == {"status": "ok"}
+        assert first_person(server).name in client.get("/api/whoami-v2").text
+        _check_stream(client, repo.name)
+
+
+def _check_stream(client: httpx2.Client, name: str) -> None:
+    """An event arrives while its stream stays open."""
+    body = {"watched": [{"type": "user", "name": "admin"}], "domains": ["repo"]}
+    hook = client.post(
+        "/api/settings/webhooks", json=body | {"url": "https://example.com/hook"}
+    ).json()["webhook"]
+    path = f"/api/settings/webhooks/{hook['id']}/deliveries/stream"
+    with client.stream("GET", path) as stream:
+        assert stream.status_code == 200, stream.read()
+        lines = stream.iter_lines()
+        next(lines)
+        change = threading.Thread(
+            target=client.put,
+            args=(f"/api/models/{name}/settings",),
+            kwargs={"json": {"gated": "auto"}},
+        )
+        change.start()
+        found = next(line for line in lines if line.startswith("data:") and len(line) > 10)
+        assert json.loads(found.removeprefix("data:"))
+        change.join()

@@ -1,0 +1,130 @@
+"""Commits on a node of its own in forked processes, each killed at another step of the write.
+
+Run as a program with a folder; it prints how many were killed, and how many had been answered.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import httpx2
+
+from hublet.app import create_application, with_edge
+from hublet.core.config import Settings
+from hublet.core.database import open_database
+from hublet.core.database.migrations import migrate
+from hublet.core.hub import Hub
+from hublet.core.sealing import KeyRing
+from hublet.repos.packs import compaction, workspaces
+from people import Headers, sign_in
+from repos.commits import file, header, ndjson
+
+KILLS = 100
+_WATCHED = ("/repos/packs/", "/repos/refs/", "/storage/object_store.py", "/database/sqlite")
+_RING = KeyRing.new()
+
+
+def hub_of(folder: Path, node: str) -> Hub:
+    settings = Settings()
+    return Hub(
+        settings=replace(
+            settings,
+            database=replace(
+                settings.database, data_dir=folder / node, url=f"sqlite:///{folder}/hub.db"
+            ),
+            storage=replace(settings.storage, url=f"file://{folder}/store"),
+        ),
+        keys=_RING,
+    )
+
+
+class Killer:
+    """Counts the steps of the code that writes, and ends the process without notice at one."""
+
+    def __init__(self, at: int | None) -> None:
+        self.steps = 0
+        self._at = at
+
+    def __call__(self, frame: FrameType, _event: str, _argument: Any) -> None:
+        if any(part in frame.f_code.co_filename for part in _WATCHED):
+            self.steps += 1
+            if self.steps == self._at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def change(folder: Path, node: str, number: int, headers: Headers) -> None:
+    """Make a commit; every fifth time, repack afterwards."""
+    async with open_database(hub_of(folder, node)) as database:
+        transport = httpx2.ASGITransport(app=with_edge(create_application(database)))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://hub.test") as client:
+            # Half of the packs go to the store, half of them into rows.
+            content = os.urandom(workspaces.SMALLEST_STORED if number % 2 else 8).hex()
+            response = await client.post(
+                "/api/models/ada/engine/commit/main",
+                headers=headers | {"content-type": "application/x-ndjson"},
+                content=ndjson(header("Change"), file(f"{number}.txt", content)),
+            )
+            response.raise_for_status()
+            with (folder / "answered").open("a") as answered:
+                answered.write(f"{response.json()['commitOid']}\n")
+            if number % 5 == 0:
+                repo = (await client.get("/api/models/ada/engine")).json()["_id"]
+                await compaction.repack(database, repo)
+
+
+def in_child(folder: Path, number: int, headers: Headers, at: int | None) -> tuple[bool, int]:
+    """Make a change in a forked process; return whether it was killed, and its steps if not."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        killer = Killer(at)
+        threading.setprofile(killer)
+        sys.setprofile(killer)
+        asyncio.run(change(folder, f"node-{number % 2}", number, headers))
+        sys.setprofile(None)
+        os.write(writing, str(killer.steps).encode())
+        os._exit(0)
+    os.close(writing)
+    _, status = os.waitpid(process, 0)
+    with os.fdopen(reading) as steps:
+        text = steps.read()
+    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status) != 0:
+        raise SystemExit(f"change {number} failed")
+    return os.WIFSIGNALED(status), int(text or 0)
+
+
+async def prepare(folder: Path) -> Headers:
+    async with open_database(hub_of(folder, "node-0")) as database:
+        await migrate(database)
+        headers = await sign_in(database, "ada")
+        transport = httpx2.ASGITransport(app=with_edge(create_application(database)))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://hub.test") as client:
+            body = {"name": "engine", "type": "model"}
+            created = await client.post("/api/repos/create", headers=headers, json=body)
+            created.raise_for_status()
+            (folder / "repo").write_text(created.json()["id"])
+    return headers
+
+
+def main(folder: Path) -> None:
+    (folder / "node-0").mkdir()
+    (folder / "node-1").mkdir()
+    headers = asyncio.run(prepare(folder))
+    killed = 0
+    # A change with a repack has more steps than one without.
+    steps = {number % 5 == 0: in_child(folder, number, headers, None)[1] for number in (4, 5)}
+    for number in range(KILLS):
+        at = 1 + number * steps[number % 5 == 0] // (KILLS + 5)
+        killed += in_child(folder, number, headers, at)[0]
+    is_killed, _ = in_child(folder, KILLS + 1, headers, None)
+    sys.stdout.write(f"{killed} {is_killed}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
