@@ -23,7 +23,7 @@ ENGINES: tuple[Engine, ...] = ("SQLite", "PostgreSQL")
 BASE_URL = "http://hub.test"
 _NO_LIMIT = "1000000000"
 # Nothing may be refused: a refusal is cheap, and would be counted as speed.
-_UNLIMITED = {
+UNLIMITED = {
     "HUBLET_LIMITS_ANONYMOUS_REQUESTS": _NO_LIMIT,
     "HUBLET_LIMITS_AUTHENTICATED_REQUESTS": _NO_LIMIT,
     "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": _NO_LIMIT,
@@ -93,7 +93,7 @@ def starting(
     port = port or free_port()
     command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", base_url]
     output = site.folder / "hub.log"
-    with running([*command, *site.flags], output=output, core=core, variables=_UNLIMITED) as child:
+    with running([*command, *site.flags], output=output, core=core, variables=UNLIMITED) as child:
         yield ServedHub(child=child, port=port)
 
 

@@ -26,6 +26,7 @@ from benchmarks.subjects import (
     proxy,
     receiver,
     revoke,
+    scale,
     scim,
     search,
     start,
@@ -84,4 +85,5 @@ SUBJECTS: dict[str, Measure] = {
     "proxy": proxy.measure,
     "receiver": receiver.measure,
     "attacks": attacks.measure,
+    "scale": scale.measure,
 }

@@ -1,0 +1,230 @@
+"""Growth: one, two and four nodes on one PostgreSQL and one object storage, and what each thing costs."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from statistics import median
+
+from benchmarks.content import NDJSON, OWNER, Account, commit_body
+from benchmarks.database_costs import Costs, measured_costs
+from benchmarks.figures import Goal, Row, Spoiled
+from benchmarks.hubs import ServedHub, opened, populate
+from benchmarks.load import CONNECTION, NUMBER, LoadPlan, digits
+from benchmarks.nodes import Cluster, api_nodes, object_storage, storage_url, worker_nodes
+from benchmarks.process_trees import cpu_seconds_of_tree
+from benchmarks.rounds import apply_load, request_bytes
+from benchmarks.sink import Sink, sinking
+from benchmarks.webhook_scene import WEBHOOKS, Scene, create_scene, settings_of, until, warm_up
+from benchmarks.workbench import Workbench
+from hublet.cli.local_hub import run_loop
+
+NODES = (1, 2, 4)
+# Of a core, for each node: four of them, the database, the storage and the load share two cores.
+_API_SHARE = 0.15
+_WORKER_SHARE = 0.15
+_CONNECTIONS = 6
+_DELIVERIES = 4_000
+_REPO = f"node-0-{digits(0)}"
+_THREADS = f"/api/models/{OWNER}/{_REPO}/discussions"
+_EVENTS_PER_COMMIT = 20
+_LONGEST_SECONDS = 180.0
+_WARM_UP_SECONDS = 1.5
+_GOALS = {
+    2: Goal(floor=1.7, aim=1.9, more_is_better=True, of="ratio"),
+    4: Goal(floor=3.0, aim=3.6, more_is_better=True, of="ratio"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """So many things done in so many seconds, with what one of them cost."""
+
+    count: int
+    seconds: float
+    node_seconds: float
+    database: Costs
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.seconds
+
+
+def measure(bench: Workbench) -> Iterator[Row]:
+    """1, 2 and 4 nodes with folders of their own: requests, commits and deliveries, each node with a share of a core."""
+    with object_storage(bench.folder / "objects") as endpoint:
+        yield from _requests(bench, endpoint)
+        yield from _deliveries(bench, endpoint)
+
+
+def _rows(subject: str, runs: dict[int, list[Run]], *, what: str, share: float) -> Iterator[Row]:
+    one = runs[1]
+    for nodes, several in runs.items():
+        row = Row(
+            subject=f"scale: {subject}, {nodes} {what}",
+            unit="/s",
+            ours=median(each.rate for each in several),
+            note=f"each with {share} of a core; {_costs_of(several)}",
+        )
+        if nodes > 1:
+            row = replace(
+                row,
+                other=median(each.rate for each in one),
+                other_is=f"one of the {what}",
+                ratios=tuple(
+                    many.rate / single.rate for many, single in zip(several, one, strict=True)
+                ),
+                goal=_GOALS[nodes],
+            )
+        yield row
+
+
+def _costs_of(runs: Sequence[Run]) -> str:
+    def of_one(spent: Sequence[float]) -> float:
+        return median(each / run.count for each, run in zip(spent, runs, strict=True))
+
+    node = of_one([run.node_seconds for run in runs]) * 1e6
+    database = of_one([run.database.cpu_seconds for run in runs]) * 1e6
+    wal = of_one([run.database.wal_bytes for run in runs])
+    return f"one takes {node:,.0f} µs of a node, {database:,.0f} µs and {wal:,.0f} bytes of the database"
+
+
+def _requests(bench: Workbench, endpoint: str) -> Iterator[Row]:
+    cluster = Cluster(site=bench.site("PostgreSQL"), storage_url=storage_url(endpoint))
+    token = run_loop(populate(cluster.site.settings(storage__url=cluster.storage_url)))
+    with api_nodes(cluster, 1, share=1.0) as [hub]:
+        account = Account(hub=hub, token=token)
+        for node in range(max(NODES)):
+            for connection in range(_CONNECTIONS):
+                account.create_repo(f"node-{node}-{digits(connection)}")
+        account.commit(_REPO, commit_body({"counter.txt": b"123456"}))
+        account.send("POST", f"{_THREADS}", b'{"title": "Speed", "description": "How fast?"}')
+    for subject, load in _loads(account).items():
+        runs = {count: list[Run]() for count in NODES}
+        for count in NODES:
+            with api_nodes(cluster, count, share=_API_SHARE) as hubs:
+                load.run(hubs, cluster, seconds=_WARM_UP_SECONDS)
+                runs[count] = [
+                    load.run(hubs, cluster, seconds=bench.seconds) for _ in range(bench.rounds)
+                ]
+        yield from _rows(subject, runs, what="API nodes", share=_API_SHARE)
+
+
+def _loads(account: Account) -> dict[str, "_Load"]:
+    body = commit_body({"counter.txt": b"123456"}).replace(b"MTIzNDU2", NUMBER.encode())
+    file = f"/{OWNER}/{_REPO}/resolve/main/counter.txt"
+    return {
+        "whoami": _Load(
+            "whoami", [request_bytes("GET", "/api/whoami-v2", headers=account.headers)]
+        ),
+        "small file of git": _Load(
+            "small file of git", [request_bytes("GET", file, headers=account.headers)]
+        ),
+        "comment": _Load(
+            "comment",
+            [
+                request_bytes(
+                    "POST",
+                    f"{_THREADS}/1/comment",
+                    headers=account.headers,
+                    body=b'{"comment": "Fast enough."}',
+                )
+            ],
+        ),
+        "commit": _Load(
+            "commit",
+            [
+                request_bytes(
+                    "POST",
+                    f"/api/models/{OWNER}/node-{node}-{CONNECTION}/commit/main",
+                    headers=account.headers,
+                    body=body,
+                    media_type=NDJSON,
+                )
+                for node in range(max(NODES))
+            ],
+        ),
+    }
+
+
+class _Load:
+    """The same request to all nodes at the same time, or one of its own for each."""
+
+    def __init__(self, name: str, requests: Sequence[bytes]) -> None:
+        self._name = name
+        self._requests = requests
+        self._made = 0
+
+    def run(self, hubs: Sequence[ServedHub], cluster: Cluster, *, seconds: float) -> Run:
+        plans = [
+            LoadPlan(
+                port=hub.port,
+                request=self._requests[number % len(self._requests)],
+                connections=_CONNECTIONS,
+                seconds=seconds,
+                numbered=NUMBER.encode() in self._requests[0],
+                first_number=self._made,
+            )
+            for number, hub in enumerate(hubs)
+        ]
+        before = sum(cpu_seconds_of_tree(hub.child.id) for hub in hubs)
+        with measured_costs(cluster.site.database_url) as costs, ThreadPoolExecutor() as threads:
+            outcomes = list(threads.map(lambda plan: apply_load(plan, name=self._name), plans))
+        count = sum(each.answers for each in outcomes)
+        self._made += count + _CONNECTIONS
+        return Run(
+            count=count,
+            seconds=max(each.seconds for each in outcomes),
+            node_seconds=sum(cpu_seconds_of_tree(hub.child.id) for hub in hubs) - before,
+            database=costs(),
+        )
+
+
+def _deliveries(bench: Workbench, endpoint: str) -> Iterator[Row]:
+    events = max(2, round(_DELIVERIES * bench.share / WEBHOOKS))
+    cluster = Cluster(site=bench.site("PostgreSQL"), storage_url=storage_url(endpoint))
+    with sinking(bench.folder, endpoints=WEBHOOKS) as sink:
+        runs = run_loop(_drains(bench, sink, cluster, events=events))
+    yield from _rows("webhook deliveries", runs, what="workers", share=_WORKER_SHARE)
+
+
+async def _drains(
+    bench: Workbench, sink: Sink, cluster: Cluster, *, events: int
+) -> dict[int, list[Run]]:
+    settings = settings_of(cluster.site)
+    settings = replace(settings, storage=replace(settings.storage, url=cluster.storage_url))
+    runs = {count: list[Run]() for count in NODES}
+    async with opened(settings) as database:
+        scene = await create_scene(database, sink.urls)
+        for count in NODES:
+            with worker_nodes(cluster, count, share=_WORKER_SHARE) as workers:
+                await warm_up(scene, sink)
+                for _ in range(bench.rounds):
+                    ids = [worker.id for worker in workers]
+                    runs[count].append(await _drain(scene, ids, sink, cluster, events=events))
+    return runs
+
+
+async def _drain(
+    scene: Scene, workers: Sequence[int], sink: Sink, cluster: Cluster, *, events: int
+) -> Run:
+    expected = events * scene.webhooks
+    before = sum(map(cpu_seconds_of_tree, workers))
+    start = time.perf_counter()
+    with measured_costs(cluster.site.database_url) as costs:
+        # While they are recorded the first are delivered, as in a hub that is busy.
+        for done in range(0, events, _EVENTS_PER_COMMIT):
+            await scene.record(min(_EVENTS_PER_COMMIT, events - done))
+        await until(lambda: sink.count() >= expected, seconds=_LONGEST_SECONDS)
+        await scene.all_written(seconds=_LONGEST_SECONDS)
+    seconds = time.perf_counter() - start
+    ids = {each.id for each in sink.arrivals()}
+    sink.forget()
+    if len(ids) != expected:
+        raise Spoiled(f"{len(ids)} different deliveries arrived of {expected}.")
+    return Run(
+        count=expected,
+        seconds=seconds,
+        node_seconds=sum(map(cpu_seconds_of_tree, workers)) - before,
+        database=costs(),
+    )
