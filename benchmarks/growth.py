@@ -71,14 +71,14 @@ class Plan:
     description: str
 
 
-# Milliseconds of a core and bytes, each as measured on two cores of 2026: see docs/scaling.md.
-READ_API, READ_DATABASE = 0.55, 0.12
-WRITE_API, WRITE_DATABASE = 3.2, 0.9
-COMMIT_API, COMMIT_DATABASE = 8.4, 1.6
+# Milliseconds of a core of the node and of the database, and bytes of the database's log; docs/scaling.md
+# says how each was measured.
+READ_API, READ_DATABASE = 1.15, 0.16
+WRITE_API, WRITE_DATABASE, WRITE_WAL = 4.8, 1.8, 2_000
+COMMIT_API, COMMIT_DATABASE, COMMIT_WAL = 16.0, 3.7, 5_000
 REACTION, REACTION_DATABASE = 0.26, 0.10
-NOTIFICATION, NOTIFICATION_DATABASE = 0.16, 0.12
-DELIVERY, DELIVERY_DATABASE = 0.30, 0.18
-WAL_BYTES, WAL_PER_NOTIFICATION = 4_900, 700
+NOTIFICATION, NOTIFICATION_DATABASE, NOTIFICATION_WAL = 0.16, 0.12, 700
+DELIVERY, DELIVERY_DATABASE, DELIVERY_WAL = 0.33, 0.24, 2_700
 KEPT_BYTES, KEPT_PER_NOTIFICATION = 1_200, 150
 # Commits of the database: the write itself; what follows is gathered.
 COMMITS = 1.0 + 1 / 20 + 1 / 10 + 1 / 50
@@ -88,6 +88,7 @@ COMMITS_GATHERED, COMMITS_WITH_NOTIFY = 8_000.0, 1_300.0
 def costs_of(mix: Mix) -> Costs:
     write = WRITE_API * (1 - mix.commits) + COMMIT_API * mix.commits
     write_database = WRITE_DATABASE * (1 - mix.commits) + COMMIT_DATABASE * mix.commits
+    write_wal = WRITE_WAL * (1 - mix.commits) + COMMIT_WAL * mix.commits
     told = mix.notifications
     worker_database = REACTION_DATABASE + DELIVERY_DATABASE + told * NOTIFICATION_DATABASE
     return Costs(
@@ -95,7 +96,7 @@ def costs_of(mix: Mix) -> Costs:
         worker=(REACTION + DELIVERY + told * NOTIFICATION) / 1000,
         database=(write_database + mix.reads * READ_DATABASE) / 1000,
         worker_database=worker_database / 1000,
-        wal_bytes=WAL_BYTES + told * WAL_PER_NOTIFICATION,
+        wal_bytes=write_wal + DELIVERY_WAL + told * NOTIFICATION_WAL,
         kept_bytes=KEPT_BYTES + told * KEPT_PER_NOTIFICATION,
         commits=COMMITS,
     )
@@ -123,22 +124,22 @@ PLANS = (
     ),
     Plan(
         name="small cluster",
-        api_processes=8,
+        api_processes=16,
         workers=2,
         database_cores=4,
         wal_bytes=200e6,
         commits=COMMITS_GATHERED,
-        description="PostgreSQL with 4 cores, 32 GB and 1 TB of NVMe; two machines of 4 cores for the API, "
-        "one of 2 for workers; a bucket",
+        description="PostgreSQL with 4 cores, 32 GB and 1 TB of NVMe; four machines of 4 cores for the "
+        "API, one of 2 for workers; a bucket",
     ),
     Plan(
         name="large cluster",
-        api_processes=72,
+        api_processes=136,
         workers=10,
-        database_cores=24,
+        database_cores=32,
         wal_bytes=500e6,
         commits=COMMITS_GATHERED,
-        description="PostgreSQL with 24 cores, 128 GB and 4 TB of NVMe, a replica; nine machines of 8 cores for the "
+        description="PostgreSQL with 32 cores, 128 GB and 4 TB of NVMe, a replica; 17 machines of 8 cores for the "
         "API, three of 4 for workers; a bucket",
     ),
 )

@@ -186,9 +186,11 @@ def _spare_collections() -> None:
     gc.enable()
 
 
-def server_config(app: ASGIApp, settings: ServerSettings, guard: ConnectionGuard) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp, settings: ServerSettings, guard: ConnectionGuard | None = None
+) -> uvicorn.Config:
     """Return how the hub is served."""
-    protocol: Any = partial(ServerProtocol, guard=guard)
+    protocol: Any = partial(ServerProtocol, guard=guard or ConnectionGuard(settings))
     return uvicorn.Config(
         app,
         http=protocol,

@@ -68,7 +68,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 17
+    assert len(lines) == 18
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -88,7 +88,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 17
+    assert len(hublet("doctor").out.splitlines()) == 18
 
 
 def test_a_machine_that_was_not_seen_is_named(

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus
 
-import aiohttp
-from yarl import URL
-
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.storage.errors import StoreUnavailable
@@ -29,7 +26,8 @@ _NUMBER = re.compile(r"<PartNumber>(\d+)</PartNumber>")
 _ETAG = re.compile(r"<ETag>([^<]+)</ETag>")
 _LIFE = timedelta(minutes=5)
 # To complete an upload of many parts takes its time.
-_TIMEOUT = aiohttp.ClientTimeout(total=300, connect=5)
+_COMPLETED_SECONDS = 300
+_CONNECT_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +86,16 @@ class MultipartUploads:
         self, method: str, path: str, query: dict[str, str], *, body: str | None = None
     ) -> str:
         """Return the text of the answer, nothing where it is that the request is wrong."""
+        # A hub without a bucket starts without it.
+        import aiohttp  # noqa: PLC0415 - as above
+        from yarl import URL  # noqa: PLC0415 - as above
+
         # Signed and quoted already: it must be sent as it is.
         address = self._address(method, path, query, life=_LIFE)
+        timeout = aiohttp.ClientTimeout(total=_COMPLETED_SECONDS, connect=_CONNECT_SECONDS)
         try:
             async with (
-                aiohttp.ClientSession(timeout=_TIMEOUT) as session,
+                aiohttp.ClientSession(timeout=timeout) as session,
                 session.request(method, URL(address, encoded=True), data=body) as response,
             ):
                 text = await response.text()

@@ -9,6 +9,7 @@ import pytest
 
 from hublet.core.database import Connection, Database, UniqueViolation
 from hublet.core.database.engine import TransactionEnded
+from hublet.core.database.postgresql import PostgresDatabase
 from scratch_database import RollBack, note_ids, notes_of, notes_table, write_note
 
 
@@ -87,7 +88,10 @@ async def test_a_connection_that_is_not_used_begins_nothing(
         pytest.fail("Something was begun.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(database, {"sqlite": "begin"}.get(database.kind, "acquire"), refuse)
+        if isinstance(database, PostgresDatabase):
+            patched.setattr(database.pool, "acquire", refuse)
+        else:
+            patched.setattr(database, "begin", refuse)
         async with database.transaction() as conn:
             conn.wake("anybody")
         with suppress(RollBack):

@@ -180,5 +180,8 @@ def _check_values(given: _SourceValues, problems: list[str]) -> dict[str, Any]:
 def _hint(key: str) -> str:
     import difflib  # noqa: PLC0415 - needed only when something is wrong.
 
+    meant = key.removeprefix("HUBLET_").lower().replace("_", ".", 1)
+    if meant in _SHORT_VARIABLES:
+        return f"; did you mean {_SHORT_VARIABLES[meant]}?"
     near = difflib.get_close_matches(key, [*_FIELDS, *_VARIABLES], n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else "."
