@@ -232,7 +232,15 @@ async def remove_direct_upload(conn: Connection, upload: str) -> None:
 
 
 def _direct_upload(row: Row) -> DirectUpload:
-    return DirectUpload(**(dict(row) | {"is_complete": bool(row["is_complete"])}))
+    return DirectUpload(
+        id=row["id"],
+        repo_id=row["repo_id"],
+        sha256=row["sha256"],
+        size=row["size"],
+        upload_id=row["upload_id"],
+        parts=row["parts"],
+        is_complete=bool(row["is_complete"]),
+    )
 
 
 def _json_array(digests: Iterable[str]) -> str:

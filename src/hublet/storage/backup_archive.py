@@ -13,12 +13,13 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import timedelta
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from hublet.core.dataclasses import dataclass
+from hublet.storage.s3_location import S3Location, find_credentials
 
 MANIFEST = "manifest.jsonl"
 _PIECE_BYTES = 1 << 20
@@ -306,31 +307,18 @@ class _ObjectReader(io.RawIOBase):
 def _bucket(location: str) -> tuple[Any, str]:
     """Return the bucket that a location names, and the name of the object in it."""
     try:
-        from obstore.store import S3Store  # noqa: PLC0415 - an extra
+        from hublet.storage.s3_store import connect  # noqa: PLC0415 - its library is an extra
     except ImportError:
         raise ArchiveUnreachable(
             "A backup in a bucket needs the extra s3: pip install 'hublet[s3]'."
         ) from None
-    parts = urlsplit(location)
-    options = dict(parse_qsl(parts.query))
-    name = unquote(parts.path).strip("/")
-    if not name or not parts.netloc:
+    where = S3Location.parse(location)
+    if not where.prefix or not where.bucket:
         raise ArchiveUnreachable(
             f"{location} names no object: write s3://bucket/name.tar, with ?endpoint=… and "
             "&region=… if need be."
         )
-    store = S3Store(
-        parts.netloc,
-        endpoint=options.get("endpoint"),
-        region=options.get("region", "us-east-1"),
-        virtual_hosted_style_request=False,
-        client_options={
-            "allow_http": True,
-            "connect_timeout": timedelta(seconds=5),
-            "timeout": timedelta(seconds=120),
-        },
-    )
-    return store, name
+    return connect(replace(where, prefix=""), find_credentials()), where.prefix
 
 
 @contextmanager

@@ -28,10 +28,7 @@ class MovingStore(ObjectStore):
     def __init__(self, store: ObjectStore, previous: ObjectStore) -> None:
         self.store = store
         self.previous = previous
-
-    @property
-    def can_put_aside(self) -> bool:
-        return self.store.can_put_aside and self.previous.can_put_aside
+        self.can_put_aside = store.can_put_aside and previous.can_put_aside
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return self.store.new_spool(size=size, hashed=hashed)

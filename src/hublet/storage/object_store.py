@@ -63,10 +63,8 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Bytes by key. An object never changes: who puts it again puts the same content."""
 
-    @property
-    def can_put_aside(self) -> bool:
-        """Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`."""
-        ...
+    # Whether `delete` is safe beside a `put` of the same object; if not, use `storage.removals`.
+    can_put_aside: bool
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""

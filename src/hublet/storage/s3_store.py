@@ -47,6 +47,35 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _REFUSALS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"}
 
 
+def connect(
+    where: S3Location, known: S3Credentials | None, *, patience: int = _PATIENCE_SECONDS
+) -> Bucket:
+    """Return a bucket; what it asks of the server is given up after so many seconds."""
+    keys: Any = {}
+    if known is not None:
+        keys = {
+            "access_key_id": known.access_key,
+            "secret_access_key": known.secret_key,
+            "session_token": known.session_token,
+        }
+        keys = {name: value for name, value in keys.items() if value is not None}
+    options: Any = {
+        "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, patience)),
+        "timeout": timedelta(seconds=min(_TRY_SECONDS, patience)),
+        "allow_http": where.endpoint.startswith("http://"),
+    }
+    return Bucket(
+        where.bucket,
+        prefix=where.prefix or None,
+        endpoint=where.bucket_url if where.is_virtual_hosted else where.endpoint,
+        region=where.region,
+        virtual_hosted_style_request=where.is_virtual_hosted,
+        client_options=options,
+        retry_config=_retries(patience),
+        **keys,
+    )
+
+
 class S3Store(ObjectStore):
     """A bucket, or a prefix of one. Objects that are being uploaded lie in a folder first."""
 
@@ -71,30 +100,7 @@ class S3Store(ObjectStore):
         return self._connect(patience=_PATIENCE_SECONDS)
 
     def _connect(self, *, patience: int) -> Bucket:
-        where, known = self.location, self.credentials
-        keys: Any = {}
-        if known is not None:
-            keys = {
-                "access_key_id": known.access_key,
-                "secret_access_key": known.secret_key,
-                "session_token": known.session_token,
-            }
-            keys = {name: value for name, value in keys.items() if value is not None}
-        options: Any = {
-            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, patience)),
-            "timeout": timedelta(seconds=min(_TRY_SECONDS, patience)),
-            "allow_http": where.endpoint.startswith("http://"),
-        }
-        return Bucket(
-            where.bucket,
-            prefix=where.prefix or None,
-            endpoint=where.bucket_url if where.is_virtual_hosted else where.endpoint,
-            region=where.region,
-            virtual_hosted_style_request=where.is_virtual_hosted,
-            client_options=options,
-            retry_config=_retries(patience),
-            **keys,
-        )
+        return connect(self.location, self.credentials, patience=patience)
 
     def probe(self) -> timedelta:
         """Put, read and delete an object; return by how much the server's clock is ahead.

@@ -94,10 +94,12 @@ def _open_file(path: Path, stack: ExitStack) -> "_OpenFile | None":
 
 
 class _OpenFile(OpenLog):
-    checkpoints = ()
-
     def __init__(self, file: int) -> None:
         self._file = file
+
+    @property
+    def checkpoints(self) -> Sequence[tuple[int, int]]:
+        return ()
 
     @property
     def size(self) -> int:

@@ -380,9 +380,9 @@ def remove(folder: Path) -> bool:
     lock = try_lock(folder, exclusive=True)
     if lock is None:
         return False
+    aside = Path(tempfile.mkdtemp(prefix="evicted-", dir=folder.parent))
     try:
         with suppress(FileNotFoundError):
-            aside = Path(tempfile.mkdtemp(prefix="evicted-", dir=folder.parent))
             folder.rename(aside / folder.name)
         folder.with_suffix(".lock").unlink(missing_ok=True)
     finally:
