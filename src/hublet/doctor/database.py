@@ -228,11 +228,12 @@ async def check_processes(conn: Reader, *, kind: str) -> Finding:
     everybody = await list_processes(conn, kind=kind)
     alive = [each for each in everybody if each.is_alive]
     lost = [each for each in everybody if not each.is_alive]
-    found = f"{len(alive)} run{'.' if not alive else ': '}{'; '.join(map(_describe, alive))}"
+    names = f": {'; '.join(map(_describe, alive))}" if alive else ""
+    found = f"{len(alive)} run{names}."
     if lost:
         return warning(
             _PROCESSES,
-            f"{found} Ended without a word in the last day: {'; '.join(map(_describe, lost))}",
+            f"{found} Ended without a word in the last day: {'; '.join(map(_describe, lost))}.",
             "They were killed or lost the database: see their logs. Each is named for a day.",
         )
     if len({each.version for each in alive}) > 1:
@@ -245,7 +246,7 @@ def _describe(process: HubProcess) -> str:
     stopping = ", about to stop" if process.is_draining and process.is_alive else ""
     return (
         f"{process.name} on {process.node}, role {process.role}, version {process.version}, "
-        f"since {since}, seen {seen} UTC{stopping}."
+        f"since {since}, seen {seen} UTC{stopping}"
     )
 
 
