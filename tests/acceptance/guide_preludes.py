@@ -118,6 +118,7 @@ PRELUDES: dict[str, str] = {
     "operating": A_HUB + ADA,
     "backup": A_HUB + ADA,
     "deploying": "",
+    "scaling": "",
     "upgrading": A_HUB + ADA,
     "testing": "",
 }

@@ -12,7 +12,9 @@ from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
+from hublet.core.machine import identify
 from hublet.runtime.supervisor import store as supervisor
+from hublet.runtime.supervisor.records import Locality
 from hublet.serving import open_hub
 from hublet.tokens import service as tokens
 
@@ -157,7 +159,9 @@ def ask_all(settings: Settings, token: str, *paths: str, password: str = "") -> 
 
 async def find_work(conn: Connection) -> tuple[list[str], list[Any]]:
     """Return the jobs that a supervisor would take over, and those that it would start."""
-    return await supervisor.list_under_way(conn), list(await supervisor.list_waiting(conn, each=9))
+    here = Locality(machine=identify(conn.hub.settings), lost_before=0)
+    under_way = await supervisor.list_under_way(conn, here)
+    return under_way, list(await supervisor.list_waiting(conn, each=9))
 
 
 @pytest.mark.full

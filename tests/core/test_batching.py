@@ -7,6 +7,7 @@ import pytest
 
 from hublet.core.batching import GroupCommit
 from hublet.core.database import Connection, Database, DatabaseUnavailable, UniqueViolation
+from hublet.core.database.postgresql import PostgresDatabase
 from patience import SOON_SECONDS
 from scratch_database import notes_of, notes_table
 
@@ -103,9 +104,11 @@ async def test_when_the_database_is_away_every_caller_hears_it_and_may_come_agai
     async def refuse() -> None:
         raise DatabaseUnavailable("away")
 
-    name = {"sqlite": "begin"}.get(database.kind, "acquire")
     with monkeypatch.context() as patch:
-        patch.setattr(database, name, refuse)
+        if isinstance(database, PostgresDatabase):
+            patch.setattr(database.pool, "acquire", refuse)
+        else:
+            patch.setattr(database, "begin", refuse)
         outcomes = await asyncio.gather(
             *(group.run(adding(f"n{number}")) for number in range(3)), return_exceptions=True
         )

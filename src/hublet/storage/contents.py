@@ -33,7 +33,7 @@ async def spool_upload(
         await fill(spool, chunks, largest=largest)
         yield spool
     finally:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
 
 
 def put_blob(store: ObjectStore, spool: Spool) -> Blob:

@@ -14,6 +14,7 @@ from hublet.accounts.records import OPERATOR, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database, open_database
 from hublet.gateway.ports import open_connections
+from hublet.gateway.ports.authorization import Credentials
 from hublet.gateway.ports.upstream import Upstream
 from hublet.gateway.records import ReachableJob
 from hublet.tokens import service as tokens
@@ -256,13 +257,15 @@ async def test_what_is_closed_on_the_way_to_the_job_does_not_arrive(
 ) -> None:
     connect = Job.connect
 
-    async def slowly(job: Job, found: ReachableJob, number: int) -> Upstream:
+    async def slowly(
+        job: Job, found: ReachableJob, number: int, credentials: Credentials
+    ) -> Upstream:
         await revoke_the_token(database, port)
         (end,) = app.state.ports._open_connections._connections  # noqa: SLF001 - what is open.
         async with asyncio.timeout(SOON_SECONDS):
             while not end.is_closed:
                 await asyncio.sleep(0.01)
-        return await connect(job, found, number)
+        return await connect(job, found, number, credentials)
 
     monkeypatch.setattr(Job, "connect", slowly)
     answer = await port.raw(port.head("GET / HTTP/1.1", "Connection: close"))

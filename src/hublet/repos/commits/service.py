@@ -91,7 +91,7 @@ async def commit_with(
             log.exception("a commit could not be stored", repo=target.repo.id)
             raise StorageUnavailable from error
         finally:
-            await asyncio.to_thread(intake.close)
+            await asyncio.shield(asyncio.to_thread(intake.close))
     url = f"{outcome.repo.url(settings.base_url)}/commit/{outcome.oid}"
     return CommitResult(
         oid=outcome.oid,

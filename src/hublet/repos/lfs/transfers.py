@@ -28,7 +28,7 @@ async def receive(database: Database, link: Link, pieces: AsyncIterator[Buffer])
         await _fill(spool, pieces, size=link.size)
         await _store(database, link, spool)
     finally:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
 
 
 async def receive_part(database: Database, link: Link, pieces: AsyncIterator[Buffer]) -> str:
@@ -44,7 +44,7 @@ async def receive_part(database: Database, link: Link, pieces: AsyncIterator[Buf
         etag = spool.sha256
         await asyncio.to_thread(storage.put, _part_key(link, link.part, etag), spool, durable=False)
     finally:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
     return etag
 
 
@@ -66,7 +66,7 @@ async def complete(database: Database, link: Link, body: CompleteUpload) -> None
         _check_size(spool, link.size)
         await _store(database, link, spool)
     finally:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
     await asyncio.to_thread(storage.delete, keys, before=datetime.max.replace(tzinfo=UTC))
 
 

@@ -85,7 +85,7 @@ async def _store_xorb(
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
         return await asyncio.to_thread(put_xorb, cas.store, spool, layout, form=form), layout
     finally:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
 
 
 async def _fill(spool: Spool, body: AsyncIterator[Buffer], *, largest: int, kind: str) -> None:
@@ -135,7 +135,7 @@ async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[Buffer]) -> Re
             new = sum(file.size for file in named.files if to_text(file.hash) not in known)
             await check_quota(conn, repo.owner_id, new)
     except BaseException:
-        await asyncio.to_thread(spool.close)
+        await asyncio.shield(asyncio.to_thread(spool.close))
         raise
     found = {from_text(xorb): record for xorb, record in xorbs.items()}
     return ReceivedShard(spool=spool, outline=named, xorbs=found, known=known)
@@ -276,7 +276,8 @@ async def _received(
         try:
             yield ShardRegistration(cas, access.repo.id, shard)
         finally:
-            await asyncio.to_thread(shard.spool.close)
+            # Who leaves cancels this again and again, also before a thread is free for it.
+            await asyncio.shield(asyncio.to_thread(shard.spool.close))
 
 
 def _progress_frame(registration: ShardRegistration) -> bytes:
