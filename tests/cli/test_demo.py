@@ -160,8 +160,8 @@ def ask_all(settings: Settings, token: str, *paths: str, password: str = "") -> 
 async def find_work(conn: Connection) -> tuple[list[str], list[Any]]:
     """Return the jobs that a supervisor would take over, and those that it would start."""
     here = Locality(machine=identify(conn.hub.settings), lost_before=0)
-    under_way = await supervisor.list_under_way(conn, here)
-    return under_way, list(await supervisor.list_waiting(conn, each=9))
+    under_way = await supervisor.list_under_way(conn, here, unconfirmed_before=0)
+    return under_way, list(await supervisor.list_waiting(conn, here, each=9))
 
 
 @pytest.mark.full
