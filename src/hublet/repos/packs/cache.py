@@ -363,7 +363,7 @@ def _cached_size(folder: Path) -> int | None:
     try:
         if not (folder / _STATE).exists() or (folder / _KEPT).exists():
             return None
-        return sum(entry.stat().st_size for entry in os.scandir(folder / "objects" / "pack"))
+        return sum(path.stat().st_size for path in (folder / "objects" / "pack").iterdir())
     except FileNotFoundError:
         return None
 
