@@ -45,6 +45,7 @@ from hublet.gateway.ssh import service
 from hublet.gateway.ssh.job_attachment import AttachPointFinder, JobAttacher, SessionRequest
 from hublet.gateway.ssh.remote_sessions import serve_session
 from hublet.jobs.errors import SecretsGone
+from hublet.runtime.attach.attachments import socket_pair
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.supervisor import machines_store
 
@@ -116,7 +117,7 @@ class Tunnels:
         await upstream.head()
         if upstream.switched is None:
             raise TunnelRefused(await _read_reason(upstream))
-        ours, theirs = _socket_pair()
+        ours, theirs = socket_pair()
         inner = await _transport_of(theirs)
         _, early = upstream.switched
         inner.write(early)
@@ -161,13 +162,6 @@ class _Paused(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - that of a socket is one.
         transport.pause_reading()
-
-
-def _socket_pair() -> tuple[socket.socket, socket.socket]:
-    pair = socket.socketpair()
-    for each in pair:
-        each.setblocking(False)
-    return pair
 
 
 async def _transport_of(made: socket.socket) -> asyncio.Transport:
@@ -257,7 +251,7 @@ class TunnelMiddleware:
     async def _run_session(self, scope: Any, guest: Guest, order: TunnelOrder) -> None:
         request = msgspec.json.decode(order.session, type=SessionRequest)
         attachment = await self._attacher.begin(guest, request)
-        ours, theirs = _socket_pair()
+        ours, theirs = socket_pair()
         serving = asyncio.create_task(serve_session(ours, attachment), name="remote-session")
         try:
             await self._join(scope, theirs, order)

@@ -31,9 +31,9 @@ _VARIABLE_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 # For engines, whose exec is all there is: they cannot kill it, and processes may daemonize, so this
 # variable marks all of them.
 SESSION_VARIABLE = "HUBLET_SESSION"
-SHELL_SCRIPT = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
+_SHELL_SCRIPT = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
 # The hub cannot bring an SFTP server along: the image may have one.
-SFTP_SCRIPT = (
+_SFTP_SCRIPT = (
     "for p in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do "
     "[ -x $p/sftp-server ] && exec $p/sftp-server; done; "
     "echo 'The image of the job has no sftp-server.' >&2; exit 127"
@@ -43,6 +43,21 @@ KILL_SCRIPT = (
     'for p in /proc/[0-9]*; do grep -qa "$0" "$p/environ" 2>/dev/null && '
     'kill -"$1" "${p#/proc/}"; done; true'
 )
+
+
+def engine_argv(request: AttachRequest) -> list[str]:
+    """Return what an engine executes in a job for this request."""
+    if request.sftp:
+        return ["/bin/sh", "-c", _SFTP_SCRIPT]
+    return list(request.argv) or ["/bin/sh", "-c", _SHELL_SCRIPT]
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Return two ends that wait for nobody."""
+    pair = socket.socketpair()
+    for each in pair:
+        each.setblocking(False)
+    return pair
 
 
 @dataclass(slots=True, kw_only=True)

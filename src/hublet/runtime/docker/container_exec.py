@@ -18,8 +18,8 @@ from hublet.core.logs import get_logger
 from hublet.runtime.attach.attachments import (
     KILL_SCRIPT,
     SESSION_VARIABLE,
-    SFTP_SCRIPT,
-    SHELL_SCRIPT,
+    engine_argv,
+    socket_pair,
 )
 from hublet.runtime.docker import containers
 from hublet.runtime.errors import CannotAttach
@@ -43,7 +43,7 @@ async def attach_to_container(container_id: str, request: AttachRequest) -> "Con
     try:
         container = engine.containers.container(container_id)
         process = await container.exec(
-            _argv(request),
+            engine_argv(request),
             stdin=True,
             tty=request.terminal is not None,
             environment=[*(f"{n}={v}" for n, v in request.environment.items()), mark],
@@ -61,19 +61,6 @@ async def attach_to_container(container_id: str, request: AttachRequest) -> "Con
     return attachment
 
 
-def _argv(request: AttachRequest) -> list[str]:
-    if request.sftp:
-        return ["/bin/sh", "-c", SFTP_SCRIPT]
-    return list(request.argv) or ["/bin/sh", "-c", SHELL_SCRIPT]
-
-
-def _socket_pair() -> tuple[socket.socket, socket.socket]:
-    ours, theirs = socket.socketpair()
-    for each in (ours, theirs):
-        each.setblocking(False)
-    return ours, theirs
-
-
 @dataclass(kw_only=True)
 class ContainerAttachment:
     """The engine's multiplexed stream, split into three sockets."""
@@ -87,7 +74,7 @@ class ContainerAttachment:
 
     def __post_init__(self) -> None:
         # Socket pairs of stdin, stdout and stderr: the client's end, then the container's.
-        self._ends = [_socket_pair() for _ in range(3)]
+        self._ends = [socket_pair() for _ in range(3)]
         self.stdin, self.stdout, stderr = (ours.fileno() for ours, _ in self._ends)
         self.stderr: int | None = stderr
         self._output = asyncio.create_task(self._pump_output())

@@ -19,8 +19,8 @@ from hublet.core.logs import get_logger
 from hublet.runtime.attach.attachments import (
     KILL_SCRIPT,
     SESSION_VARIABLE,
-    SFTP_SCRIPT,
-    SHELL_SCRIPT,
+    engine_argv,
+    socket_pair,
 )
 from hublet.runtime.errors import CannotAttach, PortClosed
 from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection, text_of
@@ -162,7 +162,16 @@ class PodAttachPoint:
         """Start a process in the job. Raises CannotAttach."""
         mark = f"{SESSION_VARIABLE}={new_object_id()}"
         variables = [f"{name}={value}" for name, value in request.environment.items()]
-        argv = ["/bin/sh", "-c", _WITH_VARIABLES, "sh", *variables, mark, "--", *_argv(request)]
+        argv = [
+            "/bin/sh",
+            "-c",
+            _WITH_VARIABLES,
+            "sh",
+            *variables,
+            mark,
+            "--",
+            *engine_argv(request),
+        ]
         try:
             process = await start_exec(
                 self.cluster, self.pod, argv, has_terminal=request.terminal is not None
@@ -177,19 +186,6 @@ class PodAttachPoint:
         return attachment
 
 
-def _argv(request: AttachRequest) -> list[str]:
-    if request.sftp:
-        return ["/bin/sh", "-c", SFTP_SCRIPT]
-    return list(request.argv) or ["/bin/sh", "-c", SHELL_SCRIPT]
-
-
-def _socket_pair() -> tuple[socket.socket, socket.socket]:
-    ours, theirs = socket.socketpair()
-    for each in (ours, theirs):
-        each.setblocking(False)
-    return ours, theirs
-
-
 @dataclass(kw_only=True)
 class PodAttachment:
     """The channels of an exec, as three sockets."""
@@ -202,7 +198,7 @@ class PodAttachment:
 
     def __post_init__(self) -> None:
         # Socket pairs of stdin, stdout and stderr: the client's end, then the pod's.
-        self._ends = [_socket_pair() for _ in range(3)]
+        self._ends = [socket_pair() for _ in range(3)]
         self.stdin, self.stdout, stderr = (ours.fileno() for ours, _ in self._ends)
         self.stderr: int | None = stderr
         self._output = asyncio.create_task(self._pump_output())
@@ -308,7 +304,7 @@ class _Forward:
     """Pumps bytes between a websocket and a socket pair until one side ends."""
 
     def __init__(self, websocket: aiohttp.ClientWebSocketResponse) -> None:
-        self.ours, self._theirs = _socket_pair()
+        self.ours, self._theirs = socket_pair()
         self._websocket = websocket
         self.is_refused = False
         self.spoke: asyncio.Future[None] = asyncio.get_running_loop().create_future()
