@@ -1,0 +1,1 @@
+"""Container registry: the OCI Distribution protocol on container repositories."""
