@@ -42,7 +42,7 @@ def get_image(target: str, *, cache: Path) -> Image:
     path = Path(target)
     try:
         if oci.is_layout(path):
-            return _unpack_manifest(oci.read_manifest(path), cache=cache)
+            return unpack_manifest(oci.read_manifest(path), cache=cache)
         return Image(root=path) if path.is_dir() else _unpack_archive(path, cache=cache)
     except layers.UNREADABLE as error:
         raise CannotRun(f"The image cannot be read: {error}.") from error
@@ -87,7 +87,7 @@ def _unpack_archive(archive: Path, *, cache: Path) -> Image:
             if (manifest := _find_manifest(partial)) is None:
                 partial.rename(place)
             else:
-                image = _unpack_manifest(manifest, cache=cache)
+                image = unpack_manifest(manifest, cache=cache)
                 place.unlink(missing_ok=True)
                 place.symlink_to(image.root.name)
     return _load_image(place.resolve())
@@ -104,7 +104,21 @@ def _manifest_root(manifest: oci.ImageManifest, *, cache: Path) -> Path:
     return cache / manifest.digest.replace(":", "-")
 
 
-def _unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
+def has_layer(cache: Path, digest: str) -> bool:
+    """Tell whether a layer is unpacked already, so that nobody needs to fetch it. Blocks.
+
+    It stays for an hour at least from now on.
+    """
+    return (cache / "layers" / digest.replace(":", "-")).is_dir()
+
+
+def unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
+    """Return the image of a manifest, unpacking those of its layers that are not there yet.
+
+    The files of layers for which `has_layer` is true may be missing; those below the folder
+    `blobs` of the cache are removed when they are unpacked. Blocks. Raises CannotRun and
+    UNREADABLE.
+    """
     place = _manifest_root(manifest, cache=cache)
     with _make_once(place) as partial:
         if partial is not None:
