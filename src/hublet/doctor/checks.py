@@ -18,9 +18,10 @@ from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
 from hublet.runtime.images.rootfs import HOST
+from hublet.runtime.images.sources import image_map
 from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import runner
-from hublet.runtime.supervisor.runner_selection import choose_runner, image_map
+from hublet.runtime.supervisor.runner_selection import choose_runner
 from hublet.storage.object_store import probe_store
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.

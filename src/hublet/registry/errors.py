@@ -9,14 +9,17 @@ HubError
 │   ├── InvalidUploadSize     SIZE_INVALID
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
-│   └── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidCredential     credentials for another registry
+│   └── TooManyCredentials    credentials for another registry
 ├── NotAllowed                403
 │   └── RegistryAccessDenied  DENIED
 ├── NotFound                  404
 │   ├── ImageNotFound         NAME_UNKNOWN
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
-│   └── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   ├── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   └── CredentialNotFound    credentials for another registry
 ├── TooLarge                  413
 │   └── ManifestTooLarge      SIZE_INVALID
 └── UploadRangeInvalid        416, RANGE_INVALID
@@ -131,3 +134,18 @@ class ManifestTooLarge(TooLarge):
 class UploadRangeInvalid(HubError):
     status = 416
     registry_code: ClassVar[str] = "RANGE_INVALID"
+
+
+class InvalidCredential(InvalidRequest):
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"{name}: it is not valid; {rule}.")
+
+
+class TooManyCredentials(InvalidRequest):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"There are credentials for {most} registries, and no more are kept.")
+
+
+class CredentialNotFound(NotFound):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"There are no credentials for {host}.")

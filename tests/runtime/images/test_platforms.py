@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.images.layouts import INDEX, a_manifest, add_document, write_index
 
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci
+from runtime.images.layouts import INDEX, a_manifest, add_document, write_index
 
 ATTESTATION = {"os": "unknown", "architecture": "unknown"}
 

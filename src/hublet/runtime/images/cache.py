@@ -3,14 +3,15 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
-from hublet.runtime.images import rootfs
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.images import layers, oci, rootfs
 
 # Name of the link to the image in the folder of an attempt.
 LINK = "image"
@@ -27,8 +28,23 @@ def acquire_image(target: str, *, cache: Path, attempt: Path) -> rootfs.Image:
     """
     if target == rootfs.HOST:
         return rootfs.get_image(target, cache=cache)
+    return _acquire(lambda: rootfs.get_image(target, cache=cache), cache, attempt)
+
+
+def acquire_manifest(manifest: oci.ImageManifest, *, cache: Path, attempt: Path) -> rootfs.Image:
+    """Return an image that was pulled; it is not pruned as long as the attempt's folder exists.
+
+    Blocks. Raises CannotRun.
+    """
+    try:
+        return _acquire(lambda: rootfs.unpack_manifest(manifest, cache=cache), cache, attempt)
+    except layers.UNREADABLE as error:
+        raise CannotRun(f"The image cannot be read: {error}.") from error
+
+
+def _acquire(get: Callable[[], rootfs.Image], cache: Path, attempt: Path) -> rootfs.Image:
     with _locked(cache, fcntl.LOCK_SH):
-        image = rootfs.get_image(target, cache=cache)
+        image = get()
         if image.root.parent == cache:
             with suppress(FileExistsError):
                 (attempt / LINK).symlink_to(image.root)
@@ -80,7 +96,11 @@ def _roots(cache: Path) -> list[Path]:
     return [
         path
         for path in cache.iterdir()
-        if path.is_dir() and not path.is_symlink() and path.suffix != _GONE
+        if path.is_dir()
+        and not path.is_symlink()
+        and path.suffix != _GONE
+        # Layers of pulled images; see `pulled_files`.
+        and path.name != "blobs"
     ]
 
 
