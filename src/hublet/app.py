@@ -32,6 +32,7 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
+from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -56,6 +57,7 @@ FEATURES = (
     login,
     repos,
     community,
+    registry_tokens,
     jobs,
     gateway,
     webhooks,
