@@ -32,6 +32,7 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
+from hublet.registry import catalog_routes as containers
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -55,6 +56,7 @@ FEATURES = (
     tokens,
     login,
     repos,
+    containers,
     community,
     jobs,
     gateway,

@@ -9,7 +9,8 @@ HubError
 │   ├── InvalidUploadSize     SIZE_INVALID
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
-│   └── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   └── InvalidRetention      (not of the specification)
 ├── NotAllowed                403
 │   └── RegistryAccessDenied  DENIED
 ├── NotFound                  404
@@ -87,6 +88,11 @@ class InvalidPageSize(InvalidRequest):
 
     def __init__(self) -> None:
         super().__init__("n is not valid: it is a number of tags, 0 or more.")
+
+
+class InvalidRetention(InvalidRequest):
+    def __init__(self, field: str, *, most: int) -> None:
+        super().__init__(f"{field} must be a whole number from 1 to {most}, or null for no limit.")
 
 
 class RegistryAccessDenied(NotAllowed):
