@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 
 from hublet.accounts.names import RESERVED
 from hublet.core.http.exchange import exchange_of
-from hublet.core.http.routers import Router, mirror_routes
+from hublet.core.http.routers import DeferredRoute, Router, mirror_routes
 from hublet.login.auth import MaybeSession
 from hublet.login.sessions import caller_of
 from hublet.repos.download_counter import DownloadCounter
@@ -238,7 +238,9 @@ def mirror_for_containers(buckets: Router, *, without: Collection[str] = ()) -> 
     """
     mirrored = Router()
     mirrored.routes = [
-        route for route in buckets.routes if getattr(route, "name", "") not in without
+        route
+        for route in buckets.routes
+        if isinstance(route, DeferredRoute) and route.endpoint.__name__ not in without
     ]
     return mirror_routes(
         mirrored,
