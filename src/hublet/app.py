@@ -32,6 +32,7 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
+from hublet.registry import catalog_routes as containers
 from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
@@ -56,6 +57,7 @@ FEATURES = (
     tokens,
     login,
     repos,
+    containers,
     community,
     registry_tokens,
     jobs,

@@ -82,7 +82,6 @@ GET              /api/spaces/{repo:path}/logs/{kind}                            
 GET              /api/spaces/{repo:path}/(events|metrics)                               spaces              space events
 POST             /api/kernels/access-request/approve                                    kernels             kernels
 ANY              /v2/{rest:path}                                                        containers          container registry
-GET              /api/containers                                                        containers          containers
 
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search

@@ -10,6 +10,7 @@ HubError
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
 │   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidRetention      (not of the specification)
 │   └── InvalidTokenForm      UNSUPPORTED
 ├── AuthenticationNeeded      401
 │   └── RegistryTokenNeeded   UNAUTHORIZED
@@ -116,6 +117,11 @@ class RegistryTokenNeeded(AuthenticationNeeded):
         self.headers["WWW-Authenticate"] = challenge
         # Clients show it also where errors have the form of the hub.
         self.extra["errors"] = [{"code": self.registry_code, "message": message, "detail": None}]
+
+
+class InvalidRetention(InvalidRequest):
+    def __init__(self, field: str, *, most: int) -> None:
+        super().__init__(f"{field} must be a whole number from 1 to {most}, or null for no limit.")
 
 
 class RegistryAccessDenied(NotAllowed):
