@@ -21,7 +21,10 @@ async def test_credentials_are_stored_listed_without_the_secret_and_removed(
     assert "s3cr3t" not in stored.text + listed.text
     assert (await client.delete(f"{OWN}/ghcr.io", headers=ada)).status_code == 200
     again = await client.delete(f"{OWN}/ghcr.io", headers=ada)
-    assert (again.status_code, again.json()["error"]) == (404, "There are no credentials for ghcr.io.")
+    assert (again.status_code, again.json()["error"]) == (
+        404,
+        "There are no credentials for ghcr.io.",
+    )
 
 
 async def test_they_are_sealed_in_the_database(

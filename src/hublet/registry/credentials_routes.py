@@ -1,42 +1,21 @@
 """HTTP routes for credentials at other registries: one's own, an organization's, the hub's."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import Path
-from pydantic import Field
 
 from hublet.accounts.organizations import service as organizations
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
-from hublet.core.schema import Done, Schema, Timestamp
-from hublet.registry import credentials, records
+from hublet.core.schema import Done
+from hublet.registry import credentials
+from hublet.registry.credentials_schemas import RegistryCredential, SetRegistryCredential
 from hublet.tokens.auth import AccountOwner, Administrator
 from hublet.tokens.records import Caller
 
 _Host = Annotated[
     str, Path(max_length=300, description="As in names of images: `docker.io`, `host:5000`.")
 ]
-
-
-class RegistryCredential(Schema):
-    """Credentials for a registry; the secret is never shown."""
-
-    host: str
-    username: str
-    createdAt: Timestamp
-
-    @classmethod
-    def of(cls, credential: records.RegistryCredential) -> Self:
-        return cls(
-            host=credential.host, username=credential.username, createdAt=credential.created_at
-        )
-
-
-class SetRegistryCredential(Schema):
-    username: Annotated[str, Field(min_length=1, max_length=4096)]
-    secret: Annotated[
-        str, Field(min_length=1, max_length=4096, description="A password or a token.")
-    ]
 
 
 own_router = Router(prefix="/api/settings/registry-credentials", tags=["containers"])

@@ -99,6 +99,8 @@ class RemoteRegistry:
             elif self.wants_token and request.headers.get("authorization") != f"Bearer {TOKEN}":
                 realm = f'Bearer realm="http://{self.host}/token",service="a registry"'
                 await _answer(talk, 401, b"", {"WWW-Authenticate": realm})
+            elif path == "/v2/":
+                await _answer(talk, 200, b"{}", {})
             elif "/manifests/" in path:
                 await self._give_manifest(talk, method, path.rpartition("/")[2])
             else:

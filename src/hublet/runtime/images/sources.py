@@ -114,6 +114,20 @@ def endpoints_of(settings: Settings, reference: ImageReference) -> Iterator[Regi
     )
 
 
+def named_registries(settings: Settings) -> list[tuple[str, str]]:
+    """Return the registries and mirrors that are named, each with the address that says it works."""
+    found = list[tuple[str, str]]()
+    for rule in settings.jobs.registries:
+        if rule.is_exact:
+            reference = ImageReference(host=rule.pattern, repository="", tag="")
+            scheme = "http" if rule.is_plain else "https"
+            found.append((rule.pattern, f"{scheme}://{reference.api_host}/v2/"))
+    for mirror in settings.jobs.registry_mirrors:
+        parts = urlsplit(mirror.url)
+        found.append((f"the mirror {parts.netloc}", f"{parts.scheme}://{parts.netloc}/v2/"))
+    return found
+
+
 def named_hosts(settings: Settings) -> frozenset[str]:
     """Return the hosts, with their ports, that the administrator named for images."""
     mirrors = {urlsplit(mirror.url).netloc for mirror in settings.jobs.registry_mirrors}
