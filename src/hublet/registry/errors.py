@@ -9,14 +9,22 @@ HubError
 │   ├── InvalidUploadSize     SIZE_INVALID
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
-│   └── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
+│   ├── InvalidCredential     (not of the specification)
+│   ├── TooManyCredentials    (not of the specification)
+│   ├── InvalidRetention      (not of the specification)
+│   └── InvalidTokenForm      UNSUPPORTED
+├── AuthenticationNeeded      401
+│   └── RegistryTokenNeeded   UNAUTHORIZED
 ├── NotAllowed                403
 │   └── RegistryAccessDenied  DENIED
 ├── NotFound                  404
 │   ├── ImageNotFound         NAME_UNKNOWN
+│   ├── ImageMoved            NAME_UNKNOWN
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
-│   └── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   ├── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   └── CredentialNotFound    (not of the specification)
 ├── TooLarge                  413
 │   └── ManifestTooLarge      SIZE_INVALID
 └── UploadRangeInvalid        416, RANGE_INVALID
@@ -25,7 +33,14 @@ HubError
 from collections.abc import Sequence
 from typing import ClassVar
 
-from hublet.core.errors import HubError, InvalidRequest, NotAllowed, NotFound, TooLarge
+from hublet.core.errors import (
+    AuthenticationNeeded,
+    HubError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+)
 
 
 class InvalidImageName(InvalidRequest):
@@ -89,6 +104,29 @@ class InvalidPageSize(InvalidRequest):
         super().__init__("n is not valid: it is a number of tags, 0 or more.")
 
 
+class InvalidTokenForm(InvalidRequest):
+    """The form that asks for a token has no credentials that this hub takes."""
+
+    registry_code: ClassVar[str] = "UNSUPPORTED"
+
+
+class RegistryTokenNeeded(AuthenticationNeeded):
+    """The challenge tells a client where to ask for a token, and for what."""
+
+    registry_code: ClassVar[str] = "UNAUTHORIZED"
+
+    def __init__(self, message: str, *, challenge: str) -> None:
+        super().__init__(message)
+        self.headers["WWW-Authenticate"] = challenge
+        # Clients show it also where errors have the form of the hub.
+        self.extra["errors"] = [{"code": self.registry_code, "message": message, "detail": None}]
+
+
+class InvalidRetention(InvalidRequest):
+    def __init__(self, field: str, *, most: int) -> None:
+        super().__init__(f"{field} must be a whole number from 1 to {most}, or null for no limit.")
+
+
 class RegistryAccessDenied(NotAllowed):
     registry_code: ClassVar[str] = "DENIED"
 
@@ -98,6 +136,15 @@ class ImageNotFound(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"This hub has no image {name}, or you may not see it.")
+
+
+class ImageMoved(NotFound):
+    """A former name is good enough to pull, and never to push or to delete."""
+
+    registry_code: ClassVar[str] = "NAME_UNKNOWN"
+
+    def __init__(self, name: str, *, new_name: str) -> None:
+        super().__init__(f"{name} has another name now: push to {new_name}.")
 
 
 class BlobNotFound(NotFound):
@@ -131,3 +178,18 @@ class ManifestTooLarge(TooLarge):
 class UploadRangeInvalid(HubError):
     status = 416
     registry_code: ClassVar[str] = "RANGE_INVALID"
+
+
+class InvalidCredential(InvalidRequest):
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"{name}: it is not valid; {rule}.")
+
+
+class TooManyCredentials(InvalidRequest):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"There are credentials for {most} registries, and no more are kept.")
+
+
+class CredentialNotFound(NotFound):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"There are no credentials for {host}.")
