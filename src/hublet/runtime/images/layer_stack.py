@@ -49,6 +49,11 @@ class LayerStack:
                 return None
         return None
 
+    def root_entries(self) -> dict[str, str | None]:
+        """Return the entries of the root, and where those lead that are links."""
+        names = {name for layer in self._layers for name in layer.names()}
+        return {name: self.read_link(name) for name in names if self.find(name) is not None}
+
     def read_link(self, place: str) -> str | None:
         found = self.find(place)
         return os.readlink(found) if found is not None and found.is_symlink() else None
@@ -58,6 +63,9 @@ class _LayerView:
     def __init__(self, layer: Layer) -> None:
         self._root = os.fspath(layer.root)
         self._whiteouts, self._opaque = set(layer.notes.whiteouts), set(layer.notes.opaque)
+
+    def names(self) -> list[str]:
+        return os.listdir(self._root)
 
     def find(self, place: str) -> Path | None:
         """Return what the layer has itself; never through a link, which may lead anywhere."""

@@ -51,6 +51,8 @@ _OPAQUE = ".wh..wh..opq"
 _PIECE = 2**20
 FOLDER_MODE = 0o755
 _MAX_PATH, _MAX_NAME, _MAX_DEPTH, _MAX_LINKS = 3500, 255, 200, 40
+# Bytes of a character, at most.
+_CHARACTER = 4
 # 128 MiB of memory, the most that zstd uses unless it is told otherwise.
 _WINDOW_LOG = 27
 
@@ -242,7 +244,15 @@ class _LayerWriter:
         """Return the folder that a path leads to, made where it is missing."""
         if (known := self._parents.get(parts)) is not None:
             return known
-        place = resolve(parts, self._read_link, make=self._imply)
+        if not parts:
+            return ""
+        above = self._folder_of(parts[:-1])
+        place = f"{above}/{parts[-1]}" if above else parts[-1]
+        if (target := self._read_link(place)) is None:
+            self._imply(place)
+        else:
+            # A link may lead to links: step by step.
+            place = resolve(split_target(above, target), self._read_link, make=self._imply)
         self._parents[parts] = place
         return place
 
@@ -257,11 +267,15 @@ class _LayerWriter:
             self._implied.add(place)
 
     def _make_folder(self, place: str) -> bool:
-        if self._is_folder(place):
-            return False
-        self._discard(place)
-        os.mkdir(self._at(place))
-        os.chmod(self._at(place), FOLDER_MODE)
+        path = self._at(place)
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            if self._is_folder(place):
+                return False
+            self._discard(place)
+            os.mkdir(path)
+        os.chmod(path, FOLDER_MODE)
         return True
 
     def _note_whiteout(self, parent: str, name: str) -> None:
@@ -308,10 +322,22 @@ def split_name(name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in {"", "."})
     if name.startswith("/") or ".." in parts:
         raise CannotRun(f"The image has a file that lies outside of it: {name}.")
-    size = max((len(os.fsencode(part)) for part in parts), default=0)
-    if len(os.fsencode(name)) > _MAX_PATH or size > _MAX_NAME or len(parts) > _MAX_DEPTH:
+    if len(parts) > _MAX_DEPTH or (
+        len(name) * _CHARACTER > _MAX_NAME and _is_too_long(name, parts)
+    ):
         raise CannotRun(f"The image has a name that is too long: {name[:100]}…")
     return parts
+
+
+def _is_too_long(name: str, parts: tuple[str, ...]) -> bool:
+    size = max((len(os.fsencode(part)) for part in parts), default=0)
+    return len(os.fsencode(name)) > _MAX_PATH or size > _MAX_NAME
+
+
+def split_target(above: str, target: str) -> tuple[str, ...]:
+    """Return the way that a link in a folder leads, from the root."""
+    way = target if target.startswith("/") else f"{above}/{target}"
+    return tuple(part for part in way.split("/") if part not in {"", "."})
 
 
 def resolve(

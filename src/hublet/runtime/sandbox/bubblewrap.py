@@ -37,8 +37,9 @@ class SandboxView:
     network: bool
     devices: tuple[str, ...] = ()
     cwd: str = HOME
-    # Whether the root has a folder or file for every mount, so that it is mounted in one piece.
-    is_complete: bool = False
+    # Entries of a root that has a folder or file for every mount, and where those lead that are
+    # links; None: the root is read.
+    entries: tuple[tuple[str, str | None], ...] | None = None
 
 
 def options(view: SandboxView) -> list[str]:
@@ -57,8 +58,8 @@ def options(view: SandboxView) -> list[str]:
 
 def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
     """Mount the root entry by entry, so that mounts are possible where it has no folder for them."""
-    if view.is_complete:
-        yield ("--ro-bind", os.fspath(view.root_source), "/")
+    if view.entries is not None:
+        yield from _known_entries(view.entries, os.fspath(view.root_source))
         return
     root = os.fspath(view.root)
     missing = tuple(bind.target for bind in view.binds if not _has_mount_point(root, bind.target))
@@ -71,6 +72,16 @@ def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
             yield (kind, place)
         else:
             yield (kind, link or f"{root_source}{place}", place)
+
+
+def _known_entries(
+    entries: Sequence[tuple[str, str | None]], root_source: str
+) -> Iterator[tuple[str, ...]]:
+    for name, link in entries:
+        if link is not None:
+            yield ("--symlink", link, f"/{name}")
+        elif f"/{name}" not in OWN_FOLDERS:
+            yield ("--ro-bind", f"{root_source}/{name}", f"/{name}")
 
 
 def _has_mount_point(root: str, target: str) -> bool:

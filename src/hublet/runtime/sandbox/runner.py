@@ -190,9 +190,18 @@ def _view_of_layers(
         for bind in view.binds
     )
     numbers = [str(number) for number in reversed(range(len(image.layers)))]
-    above = str(own) if any(own.iterdir()) else ""
-    layers = [str(image.root), ":".join([rootfs.TOP, *numbers]), above, str(root)]
-    return replace(view, root=root, root_source=root, binds=binds, is_complete=True), layers
+    own_names = {path.name for path in own.iterdir()}
+    layers = [
+        str(image.root),
+        ":".join([rootfs.TOP, *numbers]),
+        str(own) if own_names else "",
+        str(root),
+    ]
+    entries = stack.root_entries() | dict.fromkeys(own_names)
+    view = replace(
+        view, root=root, root_source=root, binds=binds, entries=tuple(sorted(entries.items()))
+    )
+    return view, layers
 
 
 def _hidden_paths(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:
