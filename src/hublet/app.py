@@ -34,6 +34,7 @@ from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
 from hublet.registry import catalog_routes as containers
 from hublet.registry import credentials_routes as registry_credentials
+from hublet.registry import routes as registry
 from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
@@ -57,6 +58,8 @@ FEATURES = (
     accounts,
     tokens,
     login,
+    # Before the repositories: a name of an image may have any part that their addresses have.
+    registry,
     repos,
     containers,
     community,
