@@ -15,12 +15,12 @@ from hublet.core.clock import format_duration
 from hublet.core.config import VARIABLE, Network, Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
-from hublet.core.outgoing import OutgoingFailed
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
+from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
-from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.images.registry_client import RegistryTransport
+from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.images.sources import image_map, named_registries
 from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import runner
@@ -47,7 +47,9 @@ _MAIL = "mail"
 _IMAGES = "images"
 _REGISTRIES = "registries"
 _REGISTRY_SECONDS = 5.0
-_REGISTRY_ADVICE = "Jobs use what is on this machine of its images, and fail without; see jobs.registries."
+_REGISTRY_ADVICE = (
+    "Jobs use what is on this machine of its images, and fail without; see jobs.registries."
+)
 
 _JOBS = "jobs"
 _JOBS_ADVICE = "Until then jobs are refused, or wait."

@@ -172,6 +172,17 @@ class PartialFile:
         self._hash.update(data)
         self.size += len(data)
 
+    def adopt(self, source: Path) -> bool:
+        """Let a file of the same disk be the layer; False where that is not possible."""
+        try:
+            self._target.hardlink_to(source)
+        except FileExistsError:
+            pass
+        except OSError:
+            return False
+        self._path.unlink()
+        return True
+
     def complete(self, digest: str) -> bool:
         """Give the file its name if it has the digest; else discard it."""
         assert self._hash is not None  # noqa: S101 - as above.
