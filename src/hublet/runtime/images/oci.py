@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, cast
 
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images.layers import UnpackBudget, unpack
 
 INDEX_TYPES = frozenset(
     {
@@ -166,18 +165,6 @@ def read_docker_manifest(folder: Path) -> ImageManifest:
     layers = tuple(zip(places, digests, strict=True))
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     return ImageManifest(digest=digest, layers=layers, config=config)
-
-
-def unpack_layers(manifest: ImageManifest, *, into: Path) -> None:
-    """Unpack all layers of an image in order. Blocks. Raises CannotRun and UNREADABLE."""
-    budget = UnpackBudget()
-    for place, digest in manifest.layers:
-        algorithm, _, name = digest.partition(":")
-        with _open(place) as file:
-            if hashlib.file_digest(file, algorithm).hexdigest() != name:
-                raise DamagedImage(digest)
-            file.seek(0)
-            unpack(file, into=into, budget=budget)
 
 
 def defaults_of(config: bytes) -> ImageDefaults:
