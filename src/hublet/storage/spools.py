@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -79,12 +79,17 @@ class Spool:
 
     def git_sha1(self) -> str:
         """Return the id of these bytes as a git blob; reads them once more."""
-        self._file.flush()
         digest = git_digest(self.size)
+        for piece in self.pieces():
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield everything that was written, from the beginning."""
+        self._file.flush()
         with self.path.open("rb") as file:
             while data := file.read(_PIECE_BYTES):
-                digest.update(data)
-        return digest.hexdigest()
+                yield data
 
     def truncate(self, size: int) -> None:
         """Drop what follows, and go on writing there; only for a spool without digests."""
