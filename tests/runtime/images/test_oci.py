@@ -105,9 +105,10 @@ def test_of_several_the_one_for_this_machine_is_taken(
     attestation = a_manifest(layout) | {"platform": {"os": "unknown", "architecture": "unknown"}}
     mine = a_manifest(layout, a_layer(entry("mine"))) | {"platform": HERE | {"variant": "v8"}}
     nested = add_document(layout, {"manifests": [other, attestation, mine]})
-    root = get(write_index(layout, nested | {"mediaType": INDEX})).root
-    assert files_of(root) == {"mine": ""}
-    assert root.name == str(mine["digest"]).replace(":", "-")
+    image = get(write_index(layout, nested | {"mediaType": INDEX}))
+    assert files_of(image) == {"mine": ""}
+    assert image.folder is not None
+    assert image.folder.stem == str(mine["digest"]).replace(":", "-")
 
 
 @pytest.mark.parametrize(
@@ -149,12 +150,14 @@ def test_an_archive_and_its_folder_are_one_image(
     layout = a_layout(tmp_path / "layout", a_layer(entry("a", "x")), Cmd=["a"])
     archive = an_archive(layout, mode=mode)
     image = get(archive)
-    assert files_of(image.root) == {"a": "x"}
+    assert files_of(image) == {"a": "x"}
     assert image.defaults == ImageDefaults(command=("a",))
     assert get(archive) == image
     assert get(layout) == image
     folders = [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
-    assert {path.resolve() for path in folders} == {image.root}
+    layers = tmp_path / "cache" / "layers"
+    assert {path.resolve() for path in folders} == {image.folder, layers}
+    assert len([path for path in layers.iterdir() if path.is_dir()]) == 1
     assert not [path for path in folders if path.name.endswith(".partial")]
 
 

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images.layers import UnpackBudget, unpack
 
 _INDEXES = {
     "application/vnd.oci.image.index.v1+json",
@@ -105,16 +104,6 @@ def read_docker_manifest(folder: Path) -> ImageManifest:
     layers = tuple(zip(places, digests, strict=True))
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     return ImageManifest(digest=digest, layers=layers, config=config)
-
-
-def unpack_layers(manifest: ImageManifest, *, into: Path) -> None:
-    """Unpack all layers of an image in order. Blocks. Raises CannotRun and UNREADABLE."""
-    budget = UnpackBudget()
-    for place, digest in manifest.layers:
-        with _open(place) as file:
-            _check_digest(hashlib.file_digest(file, "sha256").hexdigest(), digest)
-            file.seek(0)
-            unpack(file, into=into, budget=budget)
 
 
 def defaults_of(config: bytes) -> ImageDefaults:

@@ -41,6 +41,7 @@ def sandbox_runner(
     networks: Networks | None = None,
     settings_file: Path | None = None,
     announces_host: bool = False,
+    image_cache_bytes: int | None = None,
 ) -> ShimRunner:
     """Return the runner; with `network` jobs share the network of the machine, and have no other.
 
@@ -52,6 +53,7 @@ def sandbox_runner(
         network=network,
         private=_hidden_paths(data_dir, settings_file),
         announces_host=announces_host,
+        image_cache_bytes=image_cache_bytes,
     )
     return ShimRunner(
         name=NAME,
@@ -71,6 +73,8 @@ class _SandboxBuilder:
     # Paths hidden from jobs whose image is this machine.
     private: tuple[Path, ...]
     announces_host: bool
+    # None: as many as were used lately.
+    image_cache_bytes: int | None
 
     def build(self, order: LaunchOrder, attachment: NetworkAttachment | None) -> ProcessSpec:
         if order.group and attachment is None:
@@ -80,6 +84,9 @@ class _SandboxBuilder:
         image = self._image(order)
         argv = rootfs.argv_of(order, image)
         view = self._view(order, image, attachment)
+        layers = list[str]()
+        if image.layers:
+            view, layers = _view_of_layers(view, image, folder=order.folder)
         home = order.folder / "home"
         # Not the HOME of the image, which the job could not write to.
         environment = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
@@ -98,6 +105,7 @@ class _SandboxBuilder:
             filter=seccomp.filter_for(),
             user=user,
             stage=staged,
+            layers=layers,
             rlimits=() if limited else _LIMITS_WITHOUT_CGROUPS,
             notice=self._notice(order),
         )
@@ -111,7 +119,12 @@ class _SandboxBuilder:
         return cache.acquire_image(target, cache=self._cache, attempt=order.folder)
 
     def prune(self, attempts: Sequence[Path]) -> None:
-        cache.prune(self._cache, image_map=self.image_map, attempts=attempts)
+        cache.prune(
+            self._cache,
+            image_map=self.image_map,
+            attempts=attempts,
+            max_bytes=self.image_cache_bytes,
+        )
 
     @property
     def _cache(self) -> Path:
@@ -147,6 +160,32 @@ class _SandboxBuilder:
             devices=_check_devices(order),
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
+
+
+def _view_of_layers(
+    view: bubblewrap.SandboxView, image: rootfs.Image, *, folder: Path
+) -> tuple[bubblewrap.SandboxView, list[str]]:
+    """Return the view of an image in layers, and what its shim mounts.
+
+    What is mounted in the job gets its folder or file in one more layer, of this attempt alone,
+    unless the image has it.
+    """
+    own, root = folder / "mount-points", folder / "root"
+    for made in (own, root):
+        made.mkdir(exist_ok=True)
+        made.chmod(0o755)
+    stack = rootfs.stack_of(image)
+    binds = tuple(
+        replace(
+            bind,
+            target=rootfs.add_mount_point(own, stack, bind.target, is_folder=bind.source.is_dir()),
+        )
+        for bind in view.binds
+    )
+    numbers = [str(number) for number in reversed(range(len(image.layers)))]
+    above = str(own) if any(own.iterdir()) else ""
+    layers = [str(image.root), ":".join([rootfs.TOP, *numbers]), above, str(root)]
+    return replace(view, root=root, root_source=root, binds=binds, is_complete=True), layers
 
 
 def _hidden_paths(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:

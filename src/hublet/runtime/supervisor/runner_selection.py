@@ -105,6 +105,7 @@ def _sandbox_runner(settings: Settings) -> Runner:
         else Networks(data_dir=data_dir, policy=NetworkPolicy.of(settings)),
         settings_file=settings.file,
         announces_host=uses_host_programs(settings),
+        image_cache_bytes=settings.jobs.image_cache_bytes,
     )
 
 
