@@ -15,6 +15,7 @@ from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache, rootfs
+from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.networks.membership import NetworkAttachment, Networks, find_obstacle
 from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox import bubblewrap
@@ -111,14 +112,20 @@ class _SandboxBuilder:
         )
 
     def _notice(self, order: LaunchOrder) -> str:
-        is_told = self.announces_host and order.number == 1
+        is_told = self.announces_host and order.number == 1 and order.image_digest is None
         return _HOST_NOTICE.format(order.image) if is_told else ""
 
     def _image(self, order: LaunchOrder) -> rootfs.Image:
+        if order.image_digest is not None:
+            manifest = PulledFiles(self._cache).load_image(order.image_digest)
+            if manifest is None:
+                raise CannotRun("The image was removed after it was pulled: run the job again.")
+            return cache.acquire_manifest(manifest, cache=self._cache, attempt=order.folder)
         target = rootfs.target_of(self.image_map, order.image)
         return cache.acquire_image(target, cache=self._cache, attempt=order.folder)
 
     def prune(self, attempts: Sequence[Path]) -> None:
+        PulledFiles(self._cache).prune()
         cache.prune(
             self._cache,
             image_map=self.image_map,
@@ -128,7 +135,7 @@ class _SandboxBuilder:
 
     @property
     def _cache(self) -> Path:
-        return self.data_dir.resolve() / "jobs" / "images"
+        return images_folder(self.data_dir)
 
     def _view(
         self, order: LaunchOrder, image: rootfs.Image, attachment: NetworkAttachment | None
