@@ -6,6 +6,7 @@ storage that the tests start themselves.
 """
 
 import atexit
+import hashlib
 import json
 import os
 import socket
@@ -17,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 from balancer import Balancer, balancing
-from hublet.core.ids import new_object_id
 from object_storage import CREDENTIALS, ObjectStorage
 from processes import HUBLET, READY_SECONDS, Place, Process, Server, started, wait_until
 
@@ -99,10 +99,12 @@ def wanted_nodes() -> int:
     return int(os.environ.get(NODES_VARIABLE, "1"))
 
 
-def wanted_store() -> str:
-    """Return the store for one hub; in an object storage each has a part of its own."""
+def wanted_store(place: Place) -> str:
+    """Return the store of the hub at a place; in an object storage each has a part of its own."""
     wanted = os.environ.get(STORE_VARIABLE, ONE_FOLDER)
-    return _object_storage().url(new_object_id()) if wanted == OBJECT_STORAGE else wanted
+    if wanted != OBJECT_STORAGE:
+        return wanted
+    return _object_storage().url(hashlib.sha256(str(place.folder).encode()).hexdigest()[:24])
 
 
 @cache
