@@ -146,7 +146,7 @@ def cluster(
         members = [
             Node(
                 place=place if store == ONE_FOLDER or not number else beside(place, number),
-                port=_free_port(),
+                port=free_port(),
                 arguments=arguments,
                 variables=shared,
                 program=program,
@@ -157,7 +157,7 @@ def cluster(
         for node in members:
             stack.callback(node.stop)
             if node.place is not place:
-                _copy_keys(place, node.place)
+                copy_keys(place, node.place)
             said = node.start()
             balancer.add(node.address)
             if "firstAdministrator" in said:
@@ -183,7 +183,7 @@ def beside(place: Place, number: int) -> Place:
     return Place(folder=folder, database_url=place.database_url)
 
 
-def _copy_keys(place: Place, to: Place) -> None:
+def copy_keys(place: Place, to: Place) -> None:
     """Give a node with a folder of its own the keys of the cluster."""
     to.data_dir.mkdir(mode=0o700, exist_ok=True)
     keys = to.data_dir / "secret.keys"
@@ -191,7 +191,8 @@ def _copy_keys(place: Place, to: Place) -> None:
     keys.write_bytes((place.data_dir / "secret.keys").read_bytes())
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
