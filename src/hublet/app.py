@@ -23,6 +23,7 @@ from hublet.doctor import HubExamination
 from hublet.gateway import routes as gateway
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
 from hublet.gateway.tunnels import TunnelMiddleware, Tunnels
+from hublet.gateway.usage_meter import UsageMeter
 from hublet.jobs import routes as jobs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge
@@ -116,6 +117,7 @@ def _add_ways_into_jobs(app: FastAPI) -> None:
     app.state.jobs = RunnerAvailability(database.hub.settings)
     app.state.metrics = _metrics()
     app.state.tunnels = Tunnels(database)
+    app.state.job_meter = UsageMeter(app.state.jobs, app.state.tunnels)
     app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,
@@ -154,6 +156,7 @@ def _with_tunnels(app: FastAPI, inner: ASGIApp) -> ASGIApp:
         app.state.database,
         ports=app.state.ports,
         find_attach_point=app.state.jobs.attach_point,
+        meter=app.state.jobs.usage,
     )
 
 
