@@ -143,7 +143,9 @@ class InvalidPageSize(RegistryError, InvalidRequest):
 
 class InvalidRetention(InvalidRequest):
     def __init__(self, field: str, *, most: int) -> None:
-        super().__init__(f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit.")
+        super().__init__(
+            f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit."
+        )
 
 
 class InvalidTokenForm(InvalidRequest):
