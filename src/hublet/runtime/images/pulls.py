@@ -18,6 +18,7 @@ from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
 from hublet.runtime.images import hub_images, oci, rootfs
 from hublet.runtime.images import layers as layer_archives
+from hublet.runtime.images.layer_cache import has_layer
 from hublet.runtime.images.layer_download import fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
 from hublet.runtime.images.pulled_files import (
@@ -205,7 +206,7 @@ class ImagePuller:
             return True
 
     def _is_here(self, digest: str) -> bool:
-        return rootfs.has_layer(self._cache, digest) or self._files.layer_path(digest).exists()
+        return has_layer(self._cache, digest) or self._files.layer_path(digest).exists()
 
     def _is_fetched(self, digest: str, scope: str) -> bool:
         """Tell whether a layer is here and was given to whoever has this scope."""
