@@ -187,7 +187,12 @@ def serving(
 
     if place.database_url is not None and (nodes := wanted_nodes()) > 1:
         with cluster(
-            place, *flags, nodes=nodes, store=wanted_store(), variables=variables, program=program
+            place,
+            *flags,
+            nodes=nodes,
+            store=wanted_store(place),
+            variables=variables,
+            program=program,
         ) as running:
             yield running.server
         return

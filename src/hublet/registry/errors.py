@@ -11,10 +11,10 @@ HubError
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
 │   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
-│   ├── InvalidCredential     (not of the specification)
-│   ├── TooManyCredentials    (not of the specification)
+│   ├── InvalidTokenForm      UNSUPPORTED
 │   ├── InvalidRetention      (not of the specification)
-│   └── InvalidTokenForm      UNSUPPORTED
+│   ├── InvalidCredential     (not of the specification)
+│   └── TooManyCredentials    (not of the specification)
 ├── AuthenticationNeeded      401
 │   └── RegistryTokenNeeded   UNAUTHORIZED
 ├── NotAllowed                403
@@ -141,6 +141,13 @@ class InvalidPageSize(RegistryError, InvalidRequest):
         super().__init__("n is not valid: it is a number of tags, 0 or more.")
 
 
+class InvalidRetention(InvalidRequest):
+    def __init__(self, field: str, *, most: int) -> None:
+        super().__init__(
+            f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit."
+        )
+
+
 class InvalidTokenForm(InvalidRequest):
     """The form that asks for a token has no credentials that this hub takes."""
 
@@ -157,11 +164,6 @@ class RegistryTokenNeeded(AuthenticationNeeded):
         self.headers["WWW-Authenticate"] = challenge
         # Clients show it also where errors have the form of the hub.
         self.extra["errors"] = [{"code": self.registry_code, "message": message, "detail": None}]
-
-
-class InvalidRetention(InvalidRequest):
-    def __init__(self, field: str, *, most: int) -> None:
-        super().__init__(f"{field} must be a whole number from 1 to {most}, or null for no limit.")
 
 
 class RegistryAccessDenied(RegistryError, NotAllowed):

@@ -119,6 +119,17 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UploadPart:
+    """Bytes of an upload that arrived with one request, and lie in the store as one object."""
+
+    upload_id: str
+    # Of its first byte.
+    position: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepoImage:
     """An image of a repository, with what is counted of it."""
 
@@ -187,14 +198,3 @@ class ImageItem:
 
     image: ImageKey
     digest: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadPart:
-    """Bytes of an upload that arrived with one request, and lie in the store as one object."""
-
-    upload_id: str
-    # Of its first byte.
-    position: int
-    size: int
-    sha256: str

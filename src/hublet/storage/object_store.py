@@ -34,7 +34,7 @@ _LEAVING = ".leaving"
 
 
 class ObjectKey(NamedTuple):
-    # `blobs`, `xorbs` and `parts` are named by a digest; `packs`, `logs` and `backups` by a path.
+    # `blobs`, `xorbs` and `parts` are named by a digest; `packs`, `logs`, `images` and `backups` by a path.
     kind: str
     name: str
 

@@ -20,6 +20,7 @@ from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.supervisor.runner_selection import choose_runner
 from hublet.runtime.supervisor.supervisor import Supervisor
+from patience import SOON_SECONDS
 from people import Headers, a_user
 from registry.stored_images import a_config, a_manifest, an_index, store_image, store_manifest
 from repositories import a_repo
@@ -140,7 +141,7 @@ async def test_a_job_runs_a_pushed_image_and_its_log_begins_with_the_pull(
     supervisor = Supervisor(database, new_object_id(), choice.runner)
     supervisor.start()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_SECONDS):
             while (await status(database, job_id))[0] not in {"COMPLETED", "ERROR"}:
                 await asyncio.sleep(0.05)
     finally:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci
+from hublet.runtime.images.layer_cache import now
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -119,7 +119,10 @@ class PulledFiles:
             fd = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 if await _lock(fd, partial):
-                    yield PartialFile(fd, partial, path)
+                    try:
+                        yield PartialFile(fd, partial, path)
+                    finally:
+                        _remove_if_empty(fd, partial)
                     return
             finally:
                 os.close(fd)
@@ -130,12 +133,12 @@ class PulledFiles:
 
     def prune(self) -> None:
         """Remove what was not used for long."""
-        now = time.time()
+        moment = now()
         for path in self._folder.rglob("*"):
             is_record = path.relative_to(self._folder).parts[0] in {_IMAGES, _TAGS, _FETCHED}
             age = _RECORD_AGE_SECONDS if is_record else _LAYER_AGE_SECONDS
             with suppress(OSError):
-                if path.is_file() and now - path.stat().st_mtime > age:
+                if path.is_file() and moment - path.stat().st_mtime > age:
                     path.unlink()
 
 
@@ -182,10 +185,10 @@ class PartialFile:
         return True
 
     def complete(self, digest: str) -> bool:
-        """Give the file its name if it has the digest; else discard it."""
+        """Give the file its name if it has the digest; else empty it."""
         assert self._hash is not None  # noqa: S101 - as above.
         if self._hash.hexdigest() != digest.partition(":")[2]:
-            self._path.unlink(missing_ok=True)
+            self.restart(digest.partition(":")[0])
             return False
         self._path.rename(self._target)
         return True
@@ -209,6 +212,11 @@ async def _lock(fd: int, path: Path) -> bool:
         else:
             break
     return _is_named(fd, path)
+
+
+def _remove_if_empty(fd: int, path: Path) -> None:
+    if _is_named(fd, path) and not os.fstat(fd).st_size:
+        path.unlink()
 
 
 def _is_named(fd: int, path: Path) -> bool:

@@ -18,11 +18,12 @@ from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
 from hublet.runtime.images import hub_images, oci, rootfs
 from hublet.runtime.images.layer_cache import has_layer
-from hublet.runtime.images.layer_download import fetch_layer
+from hublet.runtime.images.layer_download import LayerSource, fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
 from hublet.runtime.images.pulled_files import KnownTag, PulledFiles, images_folder
 from hublet.runtime.images.references import ImageReference
 from hublet.runtime.images.registry_client import RegistryClient, RegistryLogin, RegistryTransport
+from hublet.runtime.images.shared_images import SharedImages
 from hublet.runtime.images.sources import RegistryEndpoint, SourceType, endpoints_of, find_source
 from hublet.runtime.images.unpacker import explain
 from hublet.runtime.launch_threads import run_in_launch_thread
@@ -47,6 +48,11 @@ class _RegistryPull:
     scope: str
     log: PullLog
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes whose content may be used."""
+        return (PUBLIC, self.scope)
+
 
 class ImagePuller:
     """Pulls images for the attempts of one Supervisor."""
@@ -56,10 +62,15 @@ class ImagePuller:
         self._settings: Settings = database.hub.settings
         self._cache = images_folder(self._settings.database.data_dir)
         self._files = PulledFiles(self._cache)
+        self._shared = SharedImages(self._settings)
         self._transport = RegistryTransport(self._settings)
 
     async def close(self) -> None:
         await self._transport.close()
+
+    async def tidy_up(self) -> None:
+        """Remove old images from the shared store; called from time to time."""
+        await asyncio.to_thread(self._shared.prune)
 
     async def pull(
         self, job: JobRecord, name: str, *, is_space: bool, log_path: Path
@@ -161,10 +172,11 @@ class ImagePuller:
         known = await run_in_launch_thread(self._find_known, pull)
         if known is not None and await self._is_current(pull, known):
             return known.image
-        document = await pull.client.manifest(pull.reference.version)
+        document = await self._read_top(pull)
         algorithm = (pull.reference.digest or "sha256:").partition(":")[0]
         top = oci.Descriptor(digest=oci.digest_of(document, algorithm), size=len(document))
-        image = await _select(top, document, pull.client.document)
+        await run_in_launch_thread(self._shared.keep, pull.scope, top.digest, document)
+        image = await _select(top, document, lambda entry: self._read_document(pull, entry))
         missing = await run_in_launch_thread(self._list_missing, image, pull.scope)
         if missing:
             await self._fetch_all(
@@ -173,6 +185,27 @@ class ImagePuller:
         tag = KnownTag(top=top.digest, image=image.digest)
         await run_in_launch_thread(self._keep, pull, image, tag)
         return image.digest
+
+    async def _read_top(self, pull: _RegistryPull) -> bytes:
+        """Return what the reference stands for; by its digest another machine may have had it."""
+        try:
+            return await pull.client.manifest(pull.reference.version)
+        except RegistryUnavailable:
+            if pull.reference.digest is None:
+                raise
+            entry = oci.Descriptor(digest=pull.reference.digest, size=None)
+            stored = await run_in_launch_thread(self._shared.read, pull.scopes, entry)
+            if stored is None:
+                raise
+            return stored
+
+    async def _read_document(self, pull: _RegistryPull, entry: oci.Descriptor) -> bytes:
+        stored = await run_in_launch_thread(self._shared.read, pull.scopes, entry)
+        if stored is not None:
+            return stored
+        content = await pull.client.document(entry)
+        await run_in_launch_thread(self._shared.keep, pull.scope, entry.digest, content)
+        return content
 
     def _find_known(self, pull: _RegistryPull) -> KnownTag | None:
         """Return what the reference was before, if all of that is still on this machine."""
@@ -197,10 +230,8 @@ class ImagePuller:
 
     def _is_fetched(self, digest: str, scope: str) -> bool:
         """Tell whether a layer is here and was given to whoever has this scope."""
-        scopes = (PUBLIC, scope)
-        return self._is_here(digest) and any(
-            self._files.was_fetched(each, digest) for each in scopes
-        )
+        was_given = any(self._files.was_fetched(each, digest) for each in (PUBLIC, scope))
+        return was_given and self._is_here(digest)
 
     def _list_missing(self, image: oci.SelectedImage, scope: str) -> list[oci.Descriptor]:
         layers = {each.digest: each for each in image.layers}.values()
@@ -238,14 +269,17 @@ class ImagePuller:
             raise _first(errors) from None
 
     async def _fetch(self, pull: _RegistryPull, layer: oci.Descriptor) -> None:
-        await fetch_layer(
-            self._files,
-            layer,
-            pull.client.open_blob,
+        source = LayerSource(
             scope=pull.scope,
-            is_done=lambda: self._is_fetched(layer.digest, pull.scope),
+            open_blob=pull.client.open_blob,
+            fill=lambda file: self._shared.fill(pull.scopes, layer, file),
             report=pull.log.count_bytes,
         )
+        is_done = partial(self._is_fetched, layer.digest, pull.scope)
+        is_new = await fetch_layer(self._files, layer, source, is_done=is_done)
+        if is_new:
+            path = self._files.layer_path(layer.digest)
+            await run_in_launch_thread(self._shared.keep, pull.scope, layer.digest, path)
 
     def _keep(self, pull: _RegistryPull, image: oci.SelectedImage, tag: KnownTag) -> None:
         self._files.keep_image(image)
