@@ -22,6 +22,7 @@ HubError
 │   ├── ImageMoved            NAME_UNKNOWN
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
+│   ├── ReferenceNotFound     (not of the specification)
 │   └── UploadNotFound        BLOB_UPLOAD_UNKNOWN
 ├── TooLarge                  413
 │   └── ManifestTooLarge      SIZE_INVALID
@@ -140,7 +141,9 @@ class InvalidPageSize(RegistryError, InvalidRequest):
 
 class InvalidRetention(InvalidRequest):
     def __init__(self, field: str, *, most: int) -> None:
-        super().__init__(f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit.")
+        super().__init__(
+            f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit."
+        )
 
 
 class InvalidTokenForm(InvalidRequest):
@@ -190,6 +193,13 @@ class BlobNotFound(RegistryError, NotFound):
 
 class ManifestNotFound(RegistryError, NotFound):
     registry_code: ClassVar[str] = "MANIFEST_UNKNOWN"
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"The image has no manifest {reference}.")
+
+
+class ReferenceNotFound(NotFound):
+    """The same as a ManifestNotFound, in the API and on the pages of the hub."""
 
     def __init__(self, reference: str) -> None:
         super().__init__(f"The image has no manifest {reference}.")
