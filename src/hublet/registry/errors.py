@@ -12,7 +12,9 @@ HubError
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
 │   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
 │   ├── InvalidTokenForm      UNSUPPORTED
-│   └── InvalidRetention      (not of the specification)
+│   ├── InvalidRetention      (not of the specification)
+│   ├── InvalidCredential     (not of the specification)
+│   └── TooManyCredentials    (not of the specification)
 ├── AuthenticationNeeded      401
 │   └── RegistryTokenNeeded   UNAUTHORIZED
 ├── NotAllowed                403
@@ -23,7 +25,8 @@ HubError
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
 │   ├── ReferenceNotFound     (not of the specification)
-│   └── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   ├── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   └── CredentialNotFound    (not of the specification)
 ├── TooLarge                  413
 │   └── ManifestTooLarge      SIZE_INVALID
 ├── ContentInUse              405, UNSUPPORTED
@@ -222,6 +225,21 @@ class ManifestTooLarge(RegistryError, TooLarge):
 class UploadRangeInvalid(RegistryError):
     status = 416
     registry_code: ClassVar[str] = "RANGE_INVALID"
+
+
+class InvalidCredential(InvalidRequest):
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"{name}: it is not valid; {rule}.")
+
+
+class TooManyCredentials(InvalidRequest):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"There are credentials for {most} registries, and no more are kept.")
+
+
+class CredentialNotFound(NotFound):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"There are no credentials for {host}.")
 
 
 class ContentInUse(RegistryError):

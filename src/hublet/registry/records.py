@@ -1,5 +1,6 @@
 """Records of the registry: names of images, descriptors, manifests, blobs, tags and uploads."""
 
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -92,6 +93,18 @@ class Tag:
     name: str
     digest: str
     pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryCredential:
+    """How an owner logs in to another registry."""
+
+    # A user or an organization; empty: the hub itself.
+    owner_id: str
+    host: str
+    username: str
+    sealed_secret: str = field(repr=False)
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
