@@ -185,9 +185,14 @@ def serving(
     # Imported here, because it uses this module.
     from cluster import cluster, wanted_nodes, wanted_store  # noqa: PLC0415
 
-    if (nodes := wanted_nodes(place)) > 1:
+    if place.database_url is not None and (nodes := wanted_nodes()) > 1:
         with cluster(
-            place, *flags, nodes=nodes, store=wanted_store(), variables=variables, program=program
+            place,
+            *flags,
+            nodes=nodes,
+            store=wanted_store(place),
+            variables=variables,
+            program=program,
         ) as running:
             yield running.server
         return

@@ -11,7 +11,10 @@ HubError
 │   ├── InvalidManifest       MANIFEST_INVALID
 │   ├── MissingReferences     MANIFEST_BLOB_UNKNOWN
 │   ├── InvalidPageSize       PAGINATION_NUMBER_INVALID
-│   └── InvalidTokenForm      UNSUPPORTED
+│   ├── InvalidTokenForm      UNSUPPORTED
+│   ├── InvalidRetention      (not of the specification)
+│   ├── InvalidCredential     (not of the specification)
+│   └── TooManyCredentials    (not of the specification)
 ├── AuthenticationNeeded      401
 │   └── RegistryTokenNeeded   UNAUTHORIZED
 ├── NotAllowed                403
@@ -21,7 +24,8 @@ HubError
 │   ├── ImageMoved            NAME_UNKNOWN
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
-│   └── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   ├── UploadNotFound        BLOB_UPLOAD_UNKNOWN
+│   └── CredentialNotFound    (not of the specification)
 ├── TooLarge                  413
 │   └── ManifestTooLarge      SIZE_INVALID
 ├── ContentInUse              405, UNSUPPORTED
@@ -137,6 +141,13 @@ class InvalidPageSize(RegistryError, InvalidRequest):
         super().__init__("n is not valid: it is a number of tags, 0 or more.")
 
 
+class InvalidRetention(InvalidRequest):
+    def __init__(self, field: str, *, most: int) -> None:
+        super().__init__(
+            f"{field} must be a whole number from 1 to {most}, or nothing (null) for no limit."
+        )
+
+
 class InvalidTokenForm(InvalidRequest):
     """The form that asks for a token has no credentials that this hub takes."""
 
@@ -206,6 +217,21 @@ class ManifestTooLarge(RegistryError, TooLarge):
 class UploadRangeInvalid(RegistryError):
     status = 416
     registry_code: ClassVar[str] = "RANGE_INVALID"
+
+
+class InvalidCredential(InvalidRequest):
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"{name}: it is not valid; {rule}.")
+
+
+class TooManyCredentials(InvalidRequest):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"There are credentials for {most} registries, and no more are kept.")
+
+
+class CredentialNotFound(NotFound):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"There are no credentials for {host}.")
 
 
 class ContentInUse(RegistryError):

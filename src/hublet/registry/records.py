@@ -1,5 +1,6 @@
 """Records of the registry: names of images, descriptors, manifests, blobs, tags and uploads."""
 
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -95,6 +96,18 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryCredential:
+    """How an owner logs in to another registry."""
+
+    # A user or an organization; empty: the hub itself.
+    owner_id: str
+    host: str
+    username: str
+    sealed_secret: str = field(repr=False)
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
     """An upload of a blob that is not complete."""
 
@@ -114,3 +127,74 @@ class UploadPart:
     position: int
     size: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoImage:
+    """An image of a repository, with what is counted of it."""
+
+    path: str
+    tags: int
+    manifests: int
+    # The newest of its manifests.
+    pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTag:
+    """A tag with the manifest that it stands for."""
+
+    image: str
+    name: str
+    digest: str
+    media_type: str
+    artifact_type: str | None
+    manifest_size: int
+    content: bytes
+    pushed_at: datetime
+    # The name of a user; None: the account is gone.
+    pushed_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagPosition:
+    """Position of the last tag on a page of a list, the newest first."""
+
+    # In microseconds.
+    pushed_at: int
+    image: str
+    name: str
+
+    @staticmethod
+    def start() -> "TagPosition":
+        return TagPosition(pushed_at=(1 << 63) - 1, image="", name="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownManifest:
+    image: str
+    digest: str
+    media_type: str
+    artifact_type: str | None
+    subject: str | None
+    size: int
+    content: bytes
+    pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRule:
+    """Which images of a repository are kept; all of them where a field is None."""
+
+    # So many tags of each image, those pushed last.
+    keep_tags: int | None = None
+    # Manifests without a tag are removed after so many days.
+    untagged_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageItem:
+    """A blob or a manifest of an image."""
+
+    image: ImageKey
+    digest: str

@@ -18,7 +18,7 @@ from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.conditional_requests import has_version
 from hublet.core.http.error_responses import set_error_body
 from hublet.core.http.exchange import allow_streaming, exchange_of
-from hublet.registry import access, service, store
+from hublet.registry import access, catalog_routes, service, store
 from hublet.registry.auth import RegistryCaller, RegistryTokenHolder
 from hublet.registry.blob_routes import (
     VERSION,
@@ -295,4 +295,4 @@ async def refuse(_caller: RegistryTokenHolder, rest: str) -> NoReturn:
     raise HTTPException(405 if _KNOWN_PATHS.fullmatch(rest) else 404)
 
 
-ROUTERS: tuple[Router, ...] = (router, blobs, others)
+ROUTERS: tuple[Router, ...] = (router, blobs, others, catalog_routes.router)
