@@ -81,8 +81,9 @@ class Pulls:
         return job
 
     def files(self, digest: str) -> dict[str, str]:
-        folder = self.cache / f"{digest.replace(':', '-')}{rootfs.LAYERED}"
-        return files_of(rootfs.Image(root=folder, folder=folder))
+        manifest = PulledFiles(self.cache).load_image(digest)
+        assert manifest is not None
+        return files_of(rootfs.unpack_manifest(manifest, cache=self.cache))
 
     def log(self) -> list[str]:
         text = self.log_path.read_text().replace(self.registry.host, "HOST")

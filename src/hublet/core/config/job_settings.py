@@ -64,11 +64,6 @@ class JobSettings:
         FLAG,
         "Whether the sandbox runs every image with this machine's own programs while jobs.images is empty.",
     )
-    image_cache_bytes: int = setting(
-        100 * 10**9,
-        number(0, 10**15, int),
-        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
-    )
     registries: tuple[RegistryRule, ...] = setting(
         (),
         REGISTRIES,
@@ -86,6 +81,11 @@ class JobSettings:
         50 * 2**30,
         number(2**20, 10**15, int),
         "The most that the layers of a pulled image may have, in bytes.",
+    )
+    image_cache_bytes: int = setting(
+        100 * 10**9,
+        number(0, 10**15, int),
+        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
     )
     network: str = setting(
         "none",

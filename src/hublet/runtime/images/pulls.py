@@ -6,6 +6,7 @@ it, or everybody if it needed none. Whoever only knows the digest of a layer fet
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from hublet.core.config import Settings
@@ -15,20 +16,15 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
-from hublet.runtime.images import cache, oci
+from hublet.runtime.images import cache, hub_images, oci
 from hublet.runtime.images.layer_cache import has_layer
 from hublet.runtime.images.layer_download import fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
-from hublet.runtime.images.pulled_files import (
-    DiskFull,
-    KnownTag,
-    PulledFiles,
-    images_folder,
-    is_disk_full,
-)
+from hublet.runtime.images.pulled_files import KnownTag, PulledFiles, images_folder
 from hublet.runtime.images.references import ImageReference
 from hublet.runtime.images.registry_client import RegistryClient, RegistryLogin, RegistryTransport
 from hublet.runtime.images.sources import RegistryEndpoint, SourceType, endpoints_of, find_source
+from hublet.runtime.images.unpacker import explain
 from hublet.runtime.launch_threads import run_in_launch_thread
 
 log = get_logger("jobs")
@@ -37,6 +33,8 @@ log = get_logger("jobs")
 _PARALLEL = 4
 # The scope of what needed no credentials of an owner.
 PUBLIC = "public"
+# The scope of files on their way from this hub's own store.
+_HUB = "hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +74,12 @@ class ImagePuller:
         pull_log = PullLog(log_path, limit=self._settings.jobs.log_bytes)
         try:
             if source.type is SourceType.hub:
-                raise CannotRun("not yet")
-            digest = await self._pull_from_registry(job, source.reference, pull_log)
+                digest = await self._pull_from_hub(job, source.reference, pull_log)
+            else:
+                digest = await self._pull_from_registry(job, source.reference, pull_log)
             await self._unpack(digest)
         except OSError as error:
-            if is_disk_full(error):
-                raise DiskFull from None
-            raise CannotRun(f"The image cannot be pulled: {error.strerror}.") from error
+            raise explain(error) from error
         return digest
 
     async def _unpack(self, digest: str) -> None:
@@ -90,6 +87,37 @@ class ImagePuller:
         if manifest is None:
             raise CannotRun("The image was removed while it was pulled: run the job again.")
         await run_in_launch_thread(cache.prepare_manifest, manifest, cache=self._cache)
+
+    async def _pull_from_hub(
+        self, job: JobRecord, reference: ImageReference, pull_log: PullLog
+    ) -> str:
+        """Pull from this hub's own registry: whoever may read the image may use its layers."""
+        found = await hub_images.find_hub_image(self._database, job, reference)
+        image = await _select(
+            found.top,
+            found.document,
+            lambda entry: hub_images.read_document(self._database, found, entry),
+        )
+        layers = {each.digest: each for each in image.layers}.values()
+        missing = [each for each in layers if not self._is_here(each.digest)]
+        if missing:
+            await self._fetch_all(
+                reference, missing, lambda each: self._copy(found, each, pull_log), pull_log
+            )
+        await run_in_launch_thread(self._files.keep_image, image)
+        return image.digest
+
+    async def _copy(
+        self, image: hub_images.HubImage, layer: oci.Descriptor, pull_log: PullLog
+    ) -> None:
+        content = await hub_images.find_layer(self._database, image, layer)
+        is_done = partial(self._is_here, layer.digest)
+        async with self._files.locked_layer(layer.digest, _HUB, is_done=is_done) as file:
+            if file is not None:
+                await run_in_launch_thread(
+                    hub_images.copy_layer, self._settings, content, file, layer
+                )
+        pull_log.count_bytes(content.size)
 
     async def _pull_from_registry(
         self, job: JobRecord, reference: ImageReference, pull_log: PullLog
