@@ -78,6 +78,7 @@ async def append(database: Database, repo: Repo, upload: Upload, body: UploadBod
     What arrived from a client that went away stays: it asks how far it came.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
@@ -168,11 +169,18 @@ async def _add_part(
     raise _does_not_follow(newer)
 
 
-async def _check_room(conn: Connection, repo: Repo) -> None:
+async def _check_announced(database: Database, repo: Repo, size: int | None) -> None:
+    """Refuse a body before it is sent, where its size is known and there is no room for it."""
+    if size and database.hub.settings.limits.owner_bytes is not None:
+        async with database.read() as conn:
+            await _check_room(conn, repo, more=size)
+
+
+async def _check_room(conn: Reader, repo: Repo, *, more: int = 0) -> None:
     """Refuse more than the owner may hold, with all that is on the way."""
     if conn.hub.settings.limits.owner_bytes is not None:
         open_bytes = await uploads_store.sum_of_owner(conn, repo.owner_id)
-        await check_quota(conn, repo.owner_id, open_bytes)
+        await check_quota(conn, repo.owner_id, open_bytes + more)
 
 
 def _key(part: UploadPart) -> ObjectKey:
@@ -187,6 +195,7 @@ async def complete(
     An upload with another digest than announced is over, as nobody can tell what of it is wrong.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     async with database.read() as conn:
         known = await uploads_store.list_parts(conn, upload.id)
@@ -219,6 +228,7 @@ async def receive(
     database: Database, repo: Repo, image: ImageKey, digest: str, body: UploadBody
 ) -> None:
     """Store a blob that comes whole with one request."""
+    await _check_announced(database, repo, body.length)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
