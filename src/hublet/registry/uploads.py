@@ -78,6 +78,7 @@ async def append(database: Database, repo: Repo, upload: Upload, body: UploadBod
     What arrived from a client that went away stays: it asks how far it came.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
@@ -169,6 +170,13 @@ async def _add_part(
     raise _does_not_follow(newer)
 
 
+async def _check_announced(database: Database, repo: Repo, size: int | None) -> None:
+    """Refuse a body before it is sent, where its size is known and there is no room for it."""
+    if size and database.hub.settings.limits.owner_bytes is not None:
+        async with database.read() as conn:
+            await check_quota(conn, repo.owner_id, size)
+
+
 def _key(part: UploadPart) -> ObjectKey:
     return part_key(f"registry {part.upload_id} {part.position} {part.sha256}")
 
@@ -181,6 +189,7 @@ async def complete(
     An upload with another digest than announced is over, as nobody can tell what of it is wrong.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     async with database.read() as conn:
         known = await uploads_store.list_parts(conn, upload.id)
@@ -213,6 +222,7 @@ async def receive(
     database: Database, repo: Repo, image: ImageKey, digest: str, body: UploadBody
 ) -> None:
     """Store a blob that comes whole with one request."""
+    await _check_announced(database, repo, body.length)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
