@@ -6,6 +6,7 @@ the store; what was read of one is remembered by its digest, which says what is 
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hublet.core.clock import to_micros
@@ -183,29 +184,29 @@ class _Reach:
         return list(dict.fromkeys(filter(None, self._platforms(digest))))
 
     def _platforms(self, digest: str) -> Iterator[str | None]:
-        document = self.documents.get(digest)
-        if document is None:
-            return
-        for each in document.manifests:
-            if each.platform is not None:
-                yield each.platform
-            else:
-                yield from self._platforms(each.digest)
-        config = self.config_of(document)
-        yield config.platform if config else None
+        for document in self._documents_from(digest).values():
+            yield from (each.platform for each in document.manifests)
+            config = self.config_of(document)
+            yield config.platform if config else None
 
     def size_of(self, digest: str) -> int:
-        return sum(dict(self._sizes(digest)).values())
+        documents = self._documents_from(digest)
+        sizes = {each: self.manifest_sizes[each] for each in documents}
+        for document in documents.values():
+            named = (*document.layers, *([document.config] if document.config else []))
+            sizes |= {each.digest: each.size for each in named}
+        return sum(sizes.values())
 
-    def _sizes(self, digest: str) -> Iterator[tuple[str, int]]:
-        document = self.documents.get(digest)
-        if document is None:
-            return
-        yield digest, self.manifest_sizes[digest]
-        for each in (*document.layers, *([document.config] if document.config else [])):
-            yield each.digest, each.size
-        for each in document.manifests:
-            yield from self._sizes(each.digest)
+    def _documents_from(self, digest: str) -> dict[str, ImageDocument]:
+        """Return a document and those that it names, each once: an index may name one many times."""
+        found: dict[str, ImageDocument] = {}
+        waiting = deque([digest])
+        while waiting:
+            each = waiting.popleft()
+            if each in self.documents and each not in found:
+                found[each] = self.documents[each]
+                waiting += [child.digest for child in found[each].manifests]
+        return found
 
 
 async def _read(

@@ -16,7 +16,7 @@ from hublet.jobs import store as jobs_store
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import layer_download, pulls, registry_client
+from hublet.runtime.images import layer_download, pulls, registry_client, rootfs
 from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.images.pulls import ImagePuller
 from people import a_user
@@ -81,7 +81,9 @@ class Pulls:
         return job
 
     def files(self, digest: str) -> dict[str, str]:
-        return files_of(self.cache / digest.replace(":", "-"))
+        manifest = PulledFiles(self.cache).load_image(digest)
+        assert manifest is not None
+        return files_of(rootfs.unpack_manifest(manifest, cache=self.cache))
 
     def log(self) -> list[str]:
         text = self.log_path.read_text().replace(self.registry.host, "HOST")

@@ -3,7 +3,6 @@
 from ipaddress import IPv4Address, IPv4Network
 
 from hublet.core.config.kinds import (
-    CLUSTER_LABELS,
     CLUSTER_NAME,
     CLUSTER_NAMES,
     COUNT,
@@ -163,12 +162,6 @@ class JobSettings:
     )
     pod_disk_bytes: int | None = setting(
         None, number(2**20, 10**15, int), "What a pod of a job may write to its node, in bytes."
-    )
-    hub_pods: tuple[str, ...] = setting(
-        (),
-        CLUSTER_LABELS,
-        "The labels of the hub's own pods where it runs in the cluster of its jobs: ports of jobs are "
-        "then reached at the address of their pod.",
     )
     gpu_resource: str = setting(
         "nvidia.com/gpu", RESOURCE_NAME, "What a cluster calls the graphics cards of gpu=n."

@@ -5,7 +5,6 @@ pull fetches it again. A layer has its name only once it is verified.
 """
 
 import asyncio
-import errno
 import fcntl
 import hashlib
 import json
@@ -33,7 +32,6 @@ _LAYER_AGE_SECONDS = 86_400.0
 _RECORD_AGE_SECONDS = 30 * 86_400.0
 # Left free on the disk, for everything else of the machine.
 _SPARE_BYTES = 64 * 2**20
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +102,7 @@ class PulledFiles:
         self._folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(self._folder).free - _SPARE_BYTES
         if needed > free:
-            raise DiskFull(needed, max(free, 0))
+            raise NoRoomForImage(needed, max(free, 0))
 
     @asynccontextmanager
     async def locked_layer(
@@ -193,17 +191,12 @@ class PartialFile:
         return True
 
 
-class DiskFull(CannotRun):
-    def __init__(self, needed: int | None = None, free: int = 0) -> None:
-        rule = "" if needed is None else f": it needs {needed:,} bytes, and {free:,} are free"
+class NoRoomForImage(CannotRun):
+    def __init__(self, needed: int, free: int) -> None:
         super().__init__(
-            f"The disk of the hub's machine has no room for the image{rule}. Use a smaller image, "
-            "or ask an administrator to make room."
+            f"The disk of the hub's machine has no room for the image: it needs {needed:,} bytes, and "
+            f"{free:,} are free. Use a smaller image, or ask an administrator to make room."
         )
-
-
-def is_disk_full(error: OSError) -> bool:
-    return error.errno in _DISK_FULL
 
 
 async def _lock(fd: int, path: Path) -> bool:

@@ -16,20 +16,15 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
-from hublet.runtime.images import hub_images, oci, rootfs
-from hublet.runtime.images import layers as layer_archives
+from hublet.runtime.images import cache, hub_images, oci
+from hublet.runtime.images.layer_cache import has_layer
 from hublet.runtime.images.layer_download import fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
-from hublet.runtime.images.pulled_files import (
-    DiskFull,
-    KnownTag,
-    PulledFiles,
-    images_folder,
-    is_disk_full,
-)
+from hublet.runtime.images.pulled_files import KnownTag, PulledFiles, images_folder
 from hublet.runtime.images.references import ImageReference
 from hublet.runtime.images.registry_client import RegistryClient, RegistryLogin, RegistryTransport
 from hublet.runtime.images.sources import RegistryEndpoint, SourceType, endpoints_of, find_source
+from hublet.runtime.images.unpacker import explain
 from hublet.runtime.launch_threads import run_in_launch_thread
 
 log = get_logger("jobs")
@@ -84,21 +79,14 @@ class ImagePuller:
                 digest = await self._pull_from_registry(job, source.reference, pull_log)
             await self._unpack(digest)
         except OSError as error:
-            if is_disk_full(error):
-                raise DiskFull from None
-            raise CannotRun(f"The image cannot be pulled: {error.strerror}.") from error
+            raise explain(error) from error
         return digest
 
     async def _unpack(self, digest: str) -> None:
         manifest = await run_in_launch_thread(self._files.load_image, digest)
         if manifest is None:
             raise CannotRun("The image was removed while it was pulled: run the job again.")
-        try:
-            await run_in_launch_thread(rootfs.unpack_manifest, manifest, cache=self._cache)
-        except layer_archives.UNREADABLE as error:
-            if isinstance(error, OSError) and is_disk_full(error):
-                raise DiskFull from None
-            raise CannotRun(f"The image cannot be unpacked: {error}.") from error
+        await run_in_launch_thread(cache.prepare_manifest, manifest, cache=self._cache)
 
     async def _pull_from_hub(
         self, job: JobRecord, reference: ImageReference, pull_log: PullLog
@@ -205,7 +193,7 @@ class ImagePuller:
             return True
 
     def _is_here(self, digest: str) -> bool:
-        return rootfs.has_layer(self._cache, digest) or self._files.layer_path(digest).exists()
+        return has_layer(self._cache, digest) or self._files.layer_path(digest).exists()
 
     def _is_fetched(self, digest: str, scope: str) -> bool:
         """Tell whether a layer is here and was given to whoever has this scope."""

@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.layers import UNREADABLE, LayerNotes, UnpackBudget, unpack
+from hublet.runtime.images.oci import DamagedImage
 from hublet.runtime.shim.system import call
 
 _PROGRAM = "from hublet.runtime.images.unpacker import main; main()"
@@ -24,14 +25,6 @@ _MAX_PROCESSES = 4
 _SMALL = 2**20
 _PDEATHSIG = 1
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-class DiskFull(CannotRun):
-    def __init__(self) -> None:
-        super().__init__(
-            "The image could not be unpacked: the disk of the hub's machine is full. "
-            "Its operator can free some of it, or lower jobs.image_cache_bytes."
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,7 @@ def unpack_layer(order: UnpackOrder) -> LayerNotes:
     with os.fdopen(fd, "rb") as file:
         algorithm, _, expected = order.digest.partition(":")
         if hashlib.file_digest(file, algorithm).hexdigest() != expected:
-            raise CannotRun(f"The image is damaged: {order.digest} has other content.")
+            raise DamagedImage(order.digest)
         file.seek(0)
         return unpack(file, into=order.folder, budget=UnpackBudget())
 
@@ -60,6 +53,9 @@ def explain(error: BaseException) -> CannotRun:
     if isinstance(error, CannotRun):
         return error
     if isinstance(error, OSError) and error.errno in _FULL:
+        # Much to load for a process that only unpacks.
+        from hublet.runtime.images.pulled_files import DiskFull  # noqa: PLC0415 - as above
+
         return DiskFull()
     return CannotRun(f"The image cannot be read: {error}.")
 
