@@ -17,6 +17,7 @@ from hublet.events import (
     UpdatedImage,
     UpdatedRef,
 )
+from hublet.repos.records import RepoType
 from hublet.web.rendering.code import highlight_language
 from hublet.web.webhooks.views import render_json
 from hublet.webhooks.records import Domain, WebhookRecord
