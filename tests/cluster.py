@@ -107,6 +107,11 @@ def wanted_store(place: Place) -> str:
     return _object_storage().url(hashlib.sha256(str(place.folder).encode()).hexdigest()[:24])
 
 
+def store_variables(store: str) -> dict[str, str]:
+    """Return the settings of a process that uses a store; none for one folder."""
+    return {} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store, **CREDENTIALS}
+
+
 @cache
 def _object_storage() -> ObjectStorage:
     """Start the object storage of this process of tests, which ends with it."""
@@ -139,7 +144,7 @@ def cluster(
         shared = {
             "HUBLET_BASE_URL": balancer.address,
             "HUBLET_SERVER_TRUSTED_PROXIES": "127.0.0.1,::1",
-            **({} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store, **CREDENTIALS}),
+            **store_variables(store),
             **(variables or {}),
         }
         arguments = ("serve", "--json", *flags)

@@ -14,7 +14,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.paging import InvalidCursor
 from hublet.registry import catalog_store as store
-from hublet.registry.errors import ManifestNotFound
+from hublet.registry.errors import ReferenceNotFound
 from hublet.registry.image_documents import (
     ImageConfig,
     ImageDescriptor,
@@ -111,6 +111,13 @@ async def list_tags(
     return [views[tag.image, tag.name] for tag in tags]
 
 
+async def get_tag(conn: Reader, repo: Repo, *, image: str, name: str) -> ListedTag:
+    tag = await store.find_tag(conn, repo.id, image=image, name=name)
+    if tag is None:
+        raise ReferenceNotFound(name)
+    return tag
+
+
 async def get_manifest(
     database: Database, repo: Repo, *, image: str, reference: str
 ) -> ManifestView:
@@ -122,7 +129,7 @@ async def get_manifest(
             digest = tag.digest if tag else ""
         found = await store.find_manifests(conn, repo.id, image=image, digests=[digest])
         if digest not in found:
-            raise ManifestNotFound(reference)
+            raise ReferenceNotFound(reference)
         tags = await store.list_tags_of(conn, repo.id, image=image, digest=digest)
     reach = await _read(database, repo, image, {digest: found[digest].content})
     document = reach.documents[digest]

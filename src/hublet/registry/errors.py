@@ -24,6 +24,7 @@ HubError
 │   ├── ImageMoved            NAME_UNKNOWN
 │   ├── BlobNotFound          BLOB_UNKNOWN
 │   ├── ManifestNotFound      MANIFEST_UNKNOWN
+│   ├── ReferenceNotFound     (not of the specification)
 │   ├── UploadNotFound        BLOB_UPLOAD_UNKNOWN
 │   └── CredentialNotFound    (not of the specification)
 ├── TooLarge                  413
@@ -195,6 +196,13 @@ class BlobNotFound(RegistryError, NotFound):
 
 class ManifestNotFound(RegistryError, NotFound):
     registry_code: ClassVar[str] = "MANIFEST_UNKNOWN"
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"The image has no manifest {reference}.")
+
+
+class ReferenceNotFound(NotFound):
+    """The same as a ManifestNotFound, in the API and on the pages of the hub."""
 
     def __init__(self, reference: str) -> None:
         super().__init__(f"The image has no manifest {reference}.")

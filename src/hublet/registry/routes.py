@@ -182,7 +182,9 @@ async def delete_manifest(
 ) -> Response:
     """Delete a tag, or by its digest a manifest and all its tags."""
     repo = await access.get_repo(conn, caller, name, Right.write)
-    await service.delete_manifest(conn, key_of(repo, name), reference)
+    await service.delete_manifest(
+        conn, repo, key_of(repo, name), reference, user_id=user_id_of(caller)
+    )
     return Response(status_code=202, headers=VERSION)
 
 

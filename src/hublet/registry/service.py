@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.outbox import publish_many
+from hublet.events import RepoImagesUpdated, UpdatedImage
 from hublet.registry import files, store
 from hublet.registry.errors import (
     BlobNotFound,
@@ -34,6 +36,7 @@ from hublet.repos import service as repos
 from hublet.repos import store as repos_store
 from hublet.repos.files import store as files_store
 from hublet.repos.records import Repo, Right
+from hublet.repos.service import snapshot
 from hublet.repos.usage import check_quota
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, blob_key, open_store
@@ -43,6 +46,7 @@ from hublet.storage.store import add_blobs, find_contents
 # What a page of referrers holds at the most; clients read no more than 4 MiB at once.
 MOST_REFERRERS = 500
 _REFERRERS_BYTES = 3 << 20
+_IMAGES_PER_EVENT = 1000
 # So many images are tried when a client does not say where to mount a blob from.
 _MOST_HOLDERS = 20
 
@@ -107,8 +111,9 @@ async def put_manifest(
         await add_blobs(conn, [content])
         await store.add_manifest(conn, image, manifest, sha256=content.sha256)
         await store.add_references(conn, image, manifest.digest, references)
-        await set_tags(conn, image, manifest, tags, user_id=user_id)
+        updated = await set_tags(conn, image, manifest, tags, user_id=user_id)
         await check_quota(conn, repo.owner_id, 0)
+        await publish_images(conn, repo, updated, actor_id=user_id)
 
 
 def _put_content(objects: ObjectStore, content: bytes) -> Blob:
@@ -170,9 +175,12 @@ async def set_tags(
     tags: Sequence[str],
     *,
     user_id: str,
-) -> None:
-    """Let tags stand for a manifest, and show all of it as files."""
+) -> list[UpdatedImage]:
+    """Let tags stand for a manifest, and show all of it as files; return the tags that moved."""
     sha256 = hashlib.sha256(manifest.content).hexdigest()
+    before = await store.find_tags(conn, image, tags)
+    # How long a manifest has no tag counts from here.
+    await store.touch_manifests(conn, image, set(before.values()))
     for tag in tags:
         await store.set_tag(conn, image, tag, manifest.digest, user_id=user_id)
     paths = [files.blob_path(manifest.digest), *(files.tag_path(image, tag) for tag in tags)]
@@ -184,6 +192,32 @@ async def set_tags(
                 path, sha256=sha256, size=len(manifest.content), media_type=manifest.media_type
             )
             for path in paths
+        ],
+    )
+    return [
+        UpdatedImage(
+            path=image.path, tag=tag, old_digest=before.get(tag), new_digest=manifest.digest
+        )
+        for tag in tags
+        if before.get(tag) != manifest.digest
+    ]
+
+
+async def publish_images(
+    conn: Connection, repo: Repo, updated: Sequence[UpdatedImage], *, actor_id: str | None
+) -> None:
+    """Publish that tags moved, or that they or manifests were deleted; by nobody: by a rule."""
+    if not updated:
+        return
+    await publish_many(
+        conn,
+        [
+            RepoImagesUpdated(
+                repo=snapshot(repo),
+                updated_images=tuple(updated[start : start + _IMAGES_PER_EVENT]),
+                actor_id=actor_id,
+            )
+            for start in range(0, len(updated), _IMAGES_PER_EVENT)
         ],
     )
 
@@ -205,27 +239,40 @@ async def list_referrers(
     return page, len(page) < len(found)
 
 
-async def delete_manifest(conn: Connection, image: ImageKey, reference: str) -> None:
+async def delete_manifest(
+    conn: Connection, repo: Repo, image: ImageKey, reference: str, *, user_id: str
+) -> None:
     """Delete a tag, or a manifest with all its tags."""
     await lock_image(conn, image)
-    if not is_digest(reference):
-        await delete_tag(conn, image, reference)
-        return
-    holder = await store.find_reference_to(conn, image, reference)
+    delete = _delete_by_digest if is_digest(reference) else delete_tag
+    await publish_images(conn, repo, await delete(conn, image, reference), actor_id=user_id)
+
+
+async def _delete_by_digest(conn: Connection, image: ImageKey, digest: str) -> list[UpdatedImage]:
+    holder = await store.find_reference_to(conn, image, digest)
     if holder is not None:
-        raise ContentInUse(reference, manifest=holder)
-    tags = [tag.name for tag in await store.list_tags_of(conn, image, reference)]
-    if not await store.remove_manifest(conn, image, reference):
-        raise ManifestNotFound(reference)
+        raise ContentInUse(digest, manifest=holder)
+    tags = [tag.name for tag in await store.list_tags_of(conn, image, digest)]
+    if not await store.remove_manifest(conn, image, digest):
+        raise ManifestNotFound(digest)
     await files.remove_tags(conn, image, tags)
-    await files.remove_blobs(conn, image.repo_id, [reference])
+    await files.remove_blobs(conn, image.repo_id, [digest])
+    named: list[str | None] = [*tags] or [None]
+    return [
+        UpdatedImage(path=image.path, tag=tag, old_digest=digest, new_digest=None) for tag in named
+    ]
 
 
-async def delete_tag(conn: Connection, image: ImageKey, tag: str) -> None:
+async def delete_tag(conn: Connection, image: ImageKey, tag: str) -> list[UpdatedImage]:
     """Delete a tag of an image whose repository is locked; its manifest stays."""
-    if not await store.remove_tag(conn, image, tag):
+    digest = (await store.find_tags(conn, image, [tag])).get(tag)
+    if digest is None:
         raise ManifestNotFound(tag)
+    await store.remove_tag(conn, image, tag)
+    # How long a manifest has no tag counts from here.
+    await store.touch_manifests(conn, image, [digest])
     await files.remove_tags(conn, image, [tag])
+    return [UpdatedImage(path=image.path, tag=tag, old_digest=digest, new_digest=None)]
 
 
 async def delete_blob(conn: Connection, image: ImageKey, digest: str) -> None:

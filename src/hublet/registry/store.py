@@ -235,6 +235,18 @@ async def set_tag(
     )  # fmt: skip
 
 
+async def find_tags(conn: Reader, image: ImageKey, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests that those of these tags stand for that an image has."""
+    rows = await conn.fetch_all(
+        """
+        SELECT name, digest FROM registry_tags
+        WHERE repo_id = $1 AND image = $2 AND name IN each($3)
+        """,
+        image.repo_id, image.path, _json_array(names),
+    )  # fmt: skip
+    return {row["name"]: row["digest"] for row in rows}
+
+
 async def remove_tag(conn: Connection, image: ImageKey, name: str) -> bool:
     return await conn.execute(
         "DELETE FROM registry_tags WHERE repo_id = $1 AND image = $2 AND name = $3",

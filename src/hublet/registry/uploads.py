@@ -78,6 +78,7 @@ async def append(database: Database, repo: Repo, upload: Upload, body: UploadBod
     What arrived from a client that went away stays: it asks how far it came.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
@@ -155,7 +156,8 @@ async def _add_part(
     async with database.transaction() as conn:
         is_next = await uploads_store.advance(conn, part)
         if is_next:
-            await _check_room(conn, repo)
+            # All that is on the way counts.
+            await check_quota(conn, repo.owner_id, 0)
     if is_next:
         return
     async with database.read() as conn:
@@ -168,11 +170,11 @@ async def _add_part(
     raise _does_not_follow(newer)
 
 
-async def _check_room(conn: Connection, repo: Repo) -> None:
-    """Refuse more than the owner may hold, with all that is on the way."""
-    if conn.hub.settings.limits.owner_bytes is not None:
-        open_bytes = await uploads_store.sum_of_owner(conn, repo.owner_id)
-        await check_quota(conn, repo.owner_id, open_bytes)
+async def _check_announced(database: Database, repo: Repo, size: int | None) -> None:
+    """Refuse a body before it is sent, where its size is known and there is no room for it."""
+    if size and database.hub.settings.limits.owner_bytes is not None:
+        async with database.read() as conn:
+            await check_quota(conn, repo.owner_id, size)
 
 
 def _key(part: UploadPart) -> ObjectKey:
@@ -187,6 +189,7 @@ async def complete(
     An upload with another digest than announced is over, as nobody can tell what of it is wrong.
     """
     announced = _check_range(upload, body)
+    await _check_announced(database, repo, announced)
     objects = open_store(database.hub.settings)
     async with database.read() as conn:
         known = await uploads_store.list_parts(conn, upload.id)
@@ -219,6 +222,7 @@ async def receive(
     database: Database, repo: Repo, image: ImageKey, digest: str, body: UploadBody
 ) -> None:
     """Store a blob that comes whole with one request."""
+    await _check_announced(database, repo, body.length)
     objects = open_store(database.hub.settings)
     spool = await asyncio.to_thread(objects.new_spool)
     try:
@@ -233,13 +237,16 @@ async def receive(
         await service.add_blob(conn, repo, image, digest=digest, content=content)
 
 
-async def cancel(database: Database, upload: Upload) -> None:
-    """Give an upload up, and all that arrived for it."""
+async def cancel(database: Database, upload: Upload, *, if_unchanged: bool = False) -> bool:
+    """Give an upload up, and all that arrived for it; False when it is over, or went on."""
+    size = upload.size if if_unchanged else None
     async with database.transaction() as conn:
         parts = await uploads_store.list_parts(conn, upload.id)
-        await uploads_store.remove(conn, upload.id)
-    objects = open_store(database.hub.settings)
-    await asyncio.to_thread(objects.delete, [_key(part) for part in parts], before=NEVER)
+        is_removed = await uploads_store.remove(conn, upload.id, size=size)
+    if is_removed:
+        objects = open_store(database.hub.settings)
+        await asyncio.to_thread(objects.delete, [_key(part) for part in parts], before=NEVER)
+    return is_removed
 
 
 def _put(objects: ObjectStore, parts: Sequence[UploadPart], last: Spool, digest: str) -> Blob:

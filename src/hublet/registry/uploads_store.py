@@ -80,18 +80,6 @@ async def list_unchanged(conn: Reader, *, before: int, limit: int) -> Sequence[U
     return [_upload(row) for row in rows]
 
 
-async def sum_of_owner(conn: Reader, owner_id: str) -> int:
-    """Return how many bytes of uploads that are not complete an owner's repositories have."""
-    found = await conn.fetch_value(
-        """
-        SELECT CAST(coalesce(sum(u.size), 0) AS BIGINT) FROM registry_uploads u
-        JOIN repos r ON r.id = u.repo_id WHERE r.owner_id = $1
-        """,
-        owner_id,
-    )
-    return int(found)
-
-
 def _upload(row: Row) -> Upload:
     return Upload(
         id=row["id"],

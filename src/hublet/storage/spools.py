@@ -124,16 +124,26 @@ def git_digest(size: int) -> "hashlib._Hash":
 
 
 async def fill(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
-    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long."""
+    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long.
+
+    While a thread writes one piece, the next one arrives.
+    """
     gathered = bytearray()
-    async for piece in pieces:
-        if spool.size + len(gathered) + len(piece) > largest:
-            raise FileTooLarge(largest)
-        if not gathered and len(piece) >= _PIECE_BYTES:
-            await asyncio.to_thread(spool.write, piece)
-            continue
-        gathered += piece
-        if len(gathered) >= _PIECE_BYTES:
-            await asyncio.to_thread(spool.write, gathered)
-            gathered = bytearray()
+    size = spool.size
+    writing: asyncio.Task[None] | None = None
+    try:
+        async for piece in pieces:
+            size += len(piece)
+            if size > largest:
+                raise FileTooLarge(largest)
+            gathered += piece
+            if len(gathered) >= _PIECE_BYTES:
+                if writing is not None:
+                    await writing
+                writing = asyncio.create_task(asyncio.to_thread(spool.write, gathered))
+                gathered = bytearray()
+    finally:
+        # Nobody may close the spool while it is written to.
+        if writing is not None:
+            await writing
     await asyncio.to_thread(spool.write, gathered)

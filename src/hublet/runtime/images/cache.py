@@ -42,18 +42,24 @@ def acquire_image(target: str, *, cache: Path, attempt: Path) -> rootfs.Image:
 
 
 def acquire_manifest(manifest: oci.ImageManifest, *, cache: Path, attempt: Path) -> rootfs.Image:
-    """Return the image of a manifest in the same way. Blocks. Raises CannotRun."""
+    """Return an image that was pulled, in the same way. Blocks. Raises CannotRun."""
     return _acquire(
         lambda: rootfs.unpack_manifest(manifest, cache=cache), cache=cache, attempt=attempt
     )
 
 
-def _acquire(get: Callable[[], rootfs.Image], *, cache: Path, attempt: Path) -> rootfs.Image:
+def prepare_manifest(manifest: oci.ImageManifest, *, cache: Path) -> None:
+    """Unpack an image that was pulled, for whoever acquires it next. Blocks. Raises CannotRun."""
+    _acquire(lambda: rootfs.unpack_manifest(manifest, cache=cache), cache=cache, attempt=None)
+
+
+def _acquire(get: Callable[[], rootfs.Image], *, cache: Path, attempt: Path | None) -> rootfs.Image:
     with _locked(cache, fcntl.LOCK_SH):
         image = get()
         if image.folder is not None:
-            with suppress(FileExistsError):
-                (attempt / LINK).symlink_to(image.folder)
+            if attempt is not None:
+                with suppress(FileExistsError):
+                    (attempt / LINK).symlink_to(image.folder)
             note_use(image.folder)
     return image
 
@@ -76,7 +82,7 @@ def prune(
     with _locked(cache, fcntl.LOCK_EX):
         _retire_leftovers(cache)
         in_use = {root for root in map(_linked_image, attempts) if root is not None}
-        named = rootfs.named_roots(image_map, cache=cache)
+        named = rootfs.named_roots(image_map, cache=cache) | _pulled_roots(cache)
         for root in _roots(cache):
             if root not in in_use and _age(root) > (
                 _MAX_AGE_NAMED if root in named else _MAX_AGE_UNNAMED
@@ -92,14 +98,16 @@ def prune(
     _discard(cache)
 
 
+def _pulled_roots(cache: Path) -> set[Path]:
+    """Return the images of which the pulls know; see `pulled_files`."""
+    return {root for root in _roots(cache) if (cache / BLOBS / "images" / root.stem).exists()}
+
+
 def _retire_leftovers(cache: Path) -> None:
     """Retire what a hub left that was killed: the lock excludes unpacking now."""
     for folder in (cache, cache / LAYERS):
         for half in folder.glob(f"*{PARTIAL}"):
             half.rename(half.with_suffix(_GONE))
-    for blob in (cache / BLOBS).glob("*"):
-        if blob.is_file() and _seconds_since(blob) > _MAX_AGE_UNNAMED.total_seconds():
-            blob.unlink(missing_ok=True)
 
 
 def _shrink(cache: Path, *, in_use: set[Path], max_bytes: int) -> None:

@@ -16,7 +16,7 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
-from hublet.runtime.images import hub_images, oci, rootfs
+from hublet.runtime.images import cache, hub_images, oci
 from hublet.runtime.images.layer_cache import has_layer
 from hublet.runtime.images.layer_download import LayerSource, fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
@@ -97,13 +97,16 @@ class ImagePuller:
         manifest = await run_in_launch_thread(self._files.load_image, digest)
         if manifest is None:
             raise CannotRun("The image was removed while it was pulled: run the job again.")
-        await run_in_launch_thread(rootfs.unpack_manifest, manifest, cache=self._cache)
+        await run_in_launch_thread(cache.prepare_manifest, manifest, cache=self._cache)
 
     async def _pull_from_hub(
         self, job: JobRecord, reference: ImageReference, pull_log: PullLog
     ) -> str:
         """Pull from this hub's own registry: whoever may read the image may use its layers."""
         found = await hub_images.find_hub_image(self._database, job, reference)
+        known = await run_in_launch_thread(self._find_known, _HUB, found.top.digest)
+        if known is not None:
+            return known.image
         image = await _select(
             found.top,
             found.document,
@@ -115,7 +118,8 @@ class ImagePuller:
             await self._fetch_all(
                 reference, missing, lambda each: self._copy(found, each, pull_log), pull_log
             )
-        await run_in_launch_thread(self._files.keep_image, image)
+        tag = KnownTag(top=found.top.digest, image=image.digest)
+        await run_in_launch_thread(self._keep, _HUB, found.top.digest, image, tag)
         return image.digest
 
     async def _copy(
@@ -169,7 +173,8 @@ class ImagePuller:
         return None, PUBLIC
 
     async def _pull_with(self, pull: _RegistryPull) -> str:
-        known = await run_in_launch_thread(self._find_known, pull)
+        name = str(pull.reference)
+        known = await run_in_launch_thread(self._find_known, pull.scope, name)
         if known is not None and await self._is_current(pull, known):
             return known.image
         document = await self._read_top(pull)
@@ -183,7 +188,7 @@ class ImagePuller:
                 pull.reference, missing, lambda each: self._fetch(pull, each), pull.log
             )
         tag = KnownTag(top=top.digest, image=image.digest)
-        await run_in_launch_thread(self._keep, pull, image, tag)
+        await run_in_launch_thread(self._keep, pull.scope, name, image, tag)
         return image.digest
 
     async def _read_top(self, pull: _RegistryPull) -> bytes:
@@ -207,9 +212,9 @@ class ImagePuller:
         await run_in_launch_thread(self._shared.keep, pull.scope, entry.digest, content)
         return content
 
-    def _find_known(self, pull: _RegistryPull) -> KnownTag | None:
-        """Return what the reference was before, if all of that is still on this machine."""
-        known = self._files.find_tag(pull.scope, str(pull.reference))
+    def _find_known(self, scope: str, name: str) -> KnownTag | None:
+        """Return what a name was before, if all of that is still on this machine."""
+        known = self._files.find_tag(scope, name)
         image = None if known is None else self._files.load_image(known.image)
         if image is None or not all(self._is_here(digest) for _, digest in image.layers):
             return None
@@ -281,9 +286,9 @@ class ImagePuller:
             path = self._files.layer_path(layer.digest)
             await run_in_launch_thread(self._shared.keep, pull.scope, layer.digest, path)
 
-    def _keep(self, pull: _RegistryPull, image: oci.SelectedImage, tag: KnownTag) -> None:
+    def _keep(self, scope: str, name: str, image: oci.SelectedImage, tag: KnownTag) -> None:
         self._files.keep_image(image)
-        self._files.keep_tag(pull.scope, str(pull.reference), tag)
+        self._files.keep_tag(scope, name, tag)
 
 
 async def _select(

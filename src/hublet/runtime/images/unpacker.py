@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.layers import UNREADABLE, LayerNotes, UnpackBudget, unpack
+from hublet.runtime.images.oci import DamagedImage
 from hublet.runtime.shim.system import call
 
 _PROGRAM = "from hublet.runtime.images.unpacker import main; main()"
@@ -29,8 +30,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class DiskFull(CannotRun):
     def __init__(self) -> None:
         super().__init__(
-            "The image could not be unpacked: the disk of the hub's machine is full. "
-            "Its operator can free some of it, or lower jobs.image_cache_bytes."
+            "The disk of the hub's machine has no room for the image. Use a smaller image, or ask an "
+            "administrator to make room."
         )
 
 
@@ -50,7 +51,7 @@ def unpack_layer(order: UnpackOrder) -> LayerNotes:
     with os.fdopen(fd, "rb") as file:
         algorithm, _, expected = order.digest.partition(":")
         if hashlib.file_digest(file, algorithm).hexdigest() != expected:
-            raise CannotRun(f"The image is damaged: {order.digest} has other content.")
+            raise DamagedImage(order.digest)
         file.seek(0)
         return unpack(file, into=order.folder, budget=UnpackBudget())
 

@@ -34,7 +34,7 @@ _HOST_NOTICE = "===== No image {} here: the job runs with the programs of the hu
 _LIMITS_WITHOUT_CGROUPS = (("RLIMIT_NPROC", 2 * cgroups.MAX_PROCESSES),)
 
 
-def sandbox_runner(  # noqa: PLR0913 - what the settings say, each under its name
+def sandbox_runner(  # noqa: PLR0913 - each is a setting of its own.
     data_dir: Path,
     *,
     image_map: Sequence[ImageSource],
