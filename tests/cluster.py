@@ -6,6 +6,7 @@ storage that the tests start themselves.
 """
 
 import atexit
+import hashlib
 import json
 import os
 import socket
@@ -17,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 from balancer import Balancer, balancing
-from hublet.core.ids import new_object_id
 from object_storage import CREDENTIALS, ObjectStorage
 from processes import HUBLET, READY_SECONDS, Place, Process, Server, started, wait_until
 
@@ -99,10 +99,17 @@ def wanted_nodes() -> int:
     return int(os.environ.get(NODES_VARIABLE, "1"))
 
 
-def wanted_store() -> str:
-    """Return the store for one hub; in an object storage each has a part of its own."""
+def wanted_store(place: Place) -> str:
+    """Return the store of the hub at a place; in an object storage each has a part of its own."""
     wanted = os.environ.get(STORE_VARIABLE, ONE_FOLDER)
-    return _object_storage().url(new_object_id()) if wanted == OBJECT_STORAGE else wanted
+    if wanted != OBJECT_STORAGE:
+        return wanted
+    return _object_storage().url(hashlib.sha256(str(place.folder).encode()).hexdigest()[:24])
+
+
+def store_variables(store: str) -> dict[str, str]:
+    """Return the settings of a process that uses a store; none for one folder."""
+    return {} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store, **CREDENTIALS}
 
 
 @cache
@@ -137,14 +144,14 @@ def cluster(
         shared = {
             "HUBLET_BASE_URL": balancer.address,
             "HUBLET_SERVER_TRUSTED_PROXIES": "127.0.0.1,::1",
-            **({} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store, **CREDENTIALS}),
+            **store_variables(store),
             **(variables or {}),
         }
         arguments = ("serve", "--json", *flags)
         members = [
             Node(
                 place=place if store == ONE_FOLDER or not number else beside(place, number),
-                port=_free_port(),
+                port=free_port(),
                 arguments=arguments,
                 variables=shared,
                 program=program,
@@ -155,7 +162,7 @@ def cluster(
         for node in members:
             stack.callback(node.stop)
             if node.place is not place:
-                _copy_keys(place, node.place)
+                copy_keys(place, node.place)
             said = node.start()
             balancer.add(node.address)
             if "firstAdministrator" in said:
@@ -181,7 +188,7 @@ def beside(place: Place, number: int) -> Place:
     return Place(folder=folder, database_url=place.database_url)
 
 
-def _copy_keys(place: Place, to: Place) -> None:
+def copy_keys(place: Place, to: Place) -> None:
     """Give a node with a folder of its own the keys of the cluster."""
     to.data_dir.mkdir(mode=0o700, exist_ok=True)
     keys = to.data_dir / "secret.keys"
@@ -189,7 +196,8 @@ def _copy_keys(place: Place, to: Place) -> None:
     keys.write_bytes((place.data_dir / "secret.keys").read_bytes())
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

@@ -26,6 +26,7 @@ from benchmarks.subjects import (
     pages,
     proxy,
     receiver,
+    registry,
     revoke,
     scale,
     scim,
@@ -86,6 +87,7 @@ SUBJECTS: dict[str, Measure] = {
     "images": images.measure,
     "proxy": proxy.measure,
     "receiver": receiver.measure,
+    "registry": registry.measure,
     "attacks": attacks.measure,
     "scale": scale.measure,
 }

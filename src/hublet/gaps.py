@@ -81,7 +81,6 @@ PUT DELETE       /api/spaces/{repo:path}/volumes                                
 GET              /api/spaces/{repo:path}/logs/{kind}                                    spaces              space logs
 GET              /api/spaces/{repo:path}/(events|metrics)                               spaces              space events
 POST             /api/kernels/access-request/approve                                    kernels             kernels
-ANY              /v2/{rest:path}                                                        containers          container registry
 
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search

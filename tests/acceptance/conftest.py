@@ -27,5 +27,5 @@ def hub(
         yield request.getfixturevalue("hub")
         return
     place = Place(folder=tmp_path_factory.mktemp("hub"), database_url=fresh_url())
-    with cluster_hub(place, nodes=nodes, store_url=wanted_store()) as running:
+    with cluster_hub(place, nodes=nodes, store_url=wanted_store(place)) as running:
         yield running

@@ -316,23 +316,6 @@ async def test_a_token_that_only_reads_does_not_push(
     assert code(await push(client, token)) == (403, "DENIED")
 
 
-async def test_a_gated_image_asks_to_log_in_and_then_for_access(
-    client: httpx2.AsyncClient, database: Database, ada: Headers
-) -> None:
-    await a_container(client, ada)
-    changed = await client.put(
-        "/api/containers/ada/tool/settings", headers=ada, json={"gated": "manual"}
-    )
-    if changed.status_code != 200:
-        pytest.skip("Containers cannot be gated.")
-    bob = await login(client, await sign_in(database, "bob"), PULL)
-
-    assert code(await read(client, None)) == (401, "UNAUTHORIZED")
-    response = await read(client, bob)
-    assert code(response) == (403, "DENIED")
-    assert "ask for access" in response.json()["errors"][0]["message"]
-
-
 async def test_the_first_push_creates_the_repository_as_its_organization_wants_it(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:

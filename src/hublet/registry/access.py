@@ -54,9 +54,11 @@ def _refusal(
     """Return the challenge for somebody who has not logged in; None for everybody else."""
     if identity.caller is not None:
         return None
+    is_push = right not in {Right.see, Right.read}
+    what = f"To push to {name}," if is_push else f"There is no image {name} for everybody:"
     return token_needed(
         conn.hub.settings,
-        f"There is no image {name} for everybody: log in with your user name and a token of the hub.",
+        f"{what} log in with your user name and a token of the hub.",
         scopes=[scope_for(name, right)],
     )
 

@@ -6,6 +6,7 @@ the store; what was read of one is remembered by its digest, which says what is 
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hublet.core.clock import to_micros
@@ -13,7 +14,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.paging import InvalidCursor
 from hublet.registry import catalog_store as store
-from hublet.registry.errors import ManifestNotFound
+from hublet.registry.errors import ReferenceNotFound
 from hublet.registry.image_documents import (
     ImageConfig,
     ImageDescriptor,
@@ -110,6 +111,13 @@ async def list_tags(
     return [views[tag.image, tag.name] for tag in tags]
 
 
+async def get_tag(conn: Reader, repo: Repo, *, image: str, name: str) -> ListedTag:
+    tag = await store.find_tag(conn, repo.id, image=image, name=name)
+    if tag is None:
+        raise ReferenceNotFound(name)
+    return tag
+
+
 async def get_manifest(
     database: Database, repo: Repo, *, image: str, reference: str
 ) -> ManifestView:
@@ -121,7 +129,7 @@ async def get_manifest(
             digest = tag.digest if tag else ""
         found = await store.find_manifests(conn, repo.id, image=image, digests=[digest])
         if digest not in found:
-            raise ManifestNotFound(reference)
+            raise ReferenceNotFound(reference)
         tags = await store.list_tags_of(conn, repo.id, image=image, digest=digest)
     reach = await _read(database, repo, image, {digest: found[digest].content})
     document = reach.documents[digest]
@@ -176,29 +184,29 @@ class _Reach:
         return list(dict.fromkeys(filter(None, self._platforms(digest))))
 
     def _platforms(self, digest: str) -> Iterator[str | None]:
-        document = self.documents.get(digest)
-        if document is None:
-            return
-        for each in document.manifests:
-            if each.platform is not None:
-                yield each.platform
-            else:
-                yield from self._platforms(each.digest)
-        config = self.config_of(document)
-        yield config.platform if config else None
+        for document in self._documents_from(digest).values():
+            yield from (each.platform for each in document.manifests)
+            config = self.config_of(document)
+            yield config.platform if config else None
 
     def size_of(self, digest: str) -> int:
-        return sum(dict(self._sizes(digest)).values())
+        documents = self._documents_from(digest)
+        sizes = {each: self.manifest_sizes[each] for each in documents}
+        for document in documents.values():
+            named = (*document.layers, *([document.config] if document.config else []))
+            sizes |= {each.digest: each.size for each in named}
+        return sum(sizes.values())
 
-    def _sizes(self, digest: str) -> Iterator[tuple[str, int]]:
-        document = self.documents.get(digest)
-        if document is None:
-            return
-        yield digest, self.manifest_sizes[digest]
-        for each in (*document.layers, *([document.config] if document.config else [])):
-            yield each.digest, each.size
-        for each in document.manifests:
-            yield from self._sizes(each.digest)
+    def _documents_from(self, digest: str) -> dict[str, ImageDocument]:
+        """Return a document and those that it names, each once: an index may name one many times."""
+        found: dict[str, ImageDocument] = {}
+        waiting = deque([digest])
+        while waiting:
+            each = waiting.popleft()
+            if each in self.documents and each not in found:
+                found[each] = self.documents[each]
+                waiting += [child.digest for child in found[each].manifests]
+        return found
 
 
 async def _read(

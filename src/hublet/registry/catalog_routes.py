@@ -127,6 +127,3 @@ async def set_container_retention(
     rule = body.rule(await retention.get_rule(conn, repo))
     await retention.set_rule(conn, caller, repo, rule)
     return ContainerRetention.of(rule)
-
-
-ROUTERS: tuple[Router, ...] = (router,)

@@ -9,7 +9,7 @@ from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.registry import credentials
-from hublet.registry.credentials_schemas import RegistryCredential, SetRegistryCredential
+from hublet.registry.credentials_schemas import RegistryCredentialCard, SetRegistryCredential
 from hublet.tokens.auth import AccountOwner, Administrator
 from hublet.tokens.records import Caller
 
@@ -24,7 +24,7 @@ own_router = Router(prefix="/api/settings/registry-credentials", tags=["containe
 @own_router.get("")
 async def list_registry_credentials(
     conn: ReadConn, caller: AccountOwner
-) -> list[RegistryCredential]:
+) -> list[RegistryCredentialCard]:
     """List the registries at which jobs of the caller log in to pull images."""
     return await _list(conn, caller.user_id)
 
@@ -32,12 +32,12 @@ async def list_registry_credentials(
 @own_router.put("/{host}")
 async def set_registry_credential(
     conn: Conn, caller: AccountOwner, host: _Host, body: SetRegistryCredential
-) -> RegistryCredential:
+) -> RegistryCredentialCard:
     """Store how jobs of the caller log in to a registry; what was stored before is replaced."""
     stored = await credentials.set_credential(
         conn, caller.user_id, host, username=body.username, secret=body.secret
     )
-    return RegistryCredential.of(stored)
+    return RegistryCredentialCard.of(stored)
 
 
 @own_router.delete("/{host}")
@@ -55,7 +55,7 @@ organization_router = Router(
 @organization_router.get("")
 async def list_organization_registry_credentials(
     conn: ReadConn, caller: AccountOwner, name: str
-) -> list[RegistryCredential]:
+) -> list[RegistryCredentialCard]:
     """List the registries at which jobs of an organization log in; for its administrators."""
     return await _list(conn, await _administered(conn, caller, name))
 
@@ -63,13 +63,13 @@ async def list_organization_registry_credentials(
 @organization_router.put("/{host}")
 async def set_organization_registry_credential(
     conn: Conn, caller: AccountOwner, name: str, host: _Host, body: SetRegistryCredential
-) -> RegistryCredential:
+) -> RegistryCredentialCard:
     """Store how jobs of an organization log in to a registry; for its administrators."""
     owner_id = await _administered(conn, caller, name)
     stored = await credentials.set_credential(
         conn, owner_id, host, username=body.username, secret=body.secret
     )
-    return RegistryCredential.of(stored)
+    return RegistryCredentialCard.of(stored)
 
 
 @organization_router.delete("/{host}")
@@ -87,7 +87,7 @@ hub_router = Router(prefix="/api/admin/registry-credentials", tags=["administrat
 @hub_router.get("")
 async def list_hub_registry_credentials(
     conn: ReadConn, _caller: Administrator
-) -> list[RegistryCredential]:
+) -> list[RegistryCredentialCard]:
     """List the registries at which every job of the hub logs in whose owner has no credentials."""
     return await _list(conn, credentials.HUB)
 
@@ -95,7 +95,7 @@ async def list_hub_registry_credentials(
 @hub_router.put("/{host}")
 async def set_hub_registry_credential(
     conn: Conn, _caller: Administrator, host: _Host, body: SetRegistryCredential
-) -> RegistryCredential:
+) -> RegistryCredentialCard:
     """Store how jobs log in to a registry whose owner has no credentials there.
 
     Whoever may run jobs can run every image that these credentials can pull.
@@ -103,7 +103,7 @@ async def set_hub_registry_credential(
     stored = await credentials.set_credential(
         conn, credentials.HUB, host, username=body.username, secret=body.secret
     )
-    return RegistryCredential.of(stored)
+    return RegistryCredentialCard.of(stored)
 
 
 @hub_router.delete("/{host}")
@@ -113,9 +113,9 @@ async def remove_hub_registry_credential(conn: Conn, _caller: Administrator, hos
     return Done()
 
 
-async def _list(conn: Reader, owner_id: str) -> list[RegistryCredential]:
+async def _list(conn: Reader, owner_id: str) -> list[RegistryCredentialCard]:
     stored = await credentials.list_credentials(conn, owner_id)
-    return [RegistryCredential.of(each) for each in stored]
+    return [RegistryCredentialCard.of(each) for each in stored]
 
 
 async def _administered(conn: Reader, caller: Caller, name: str) -> str:

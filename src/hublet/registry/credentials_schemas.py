@@ -8,7 +8,7 @@ from hublet.core.schema import Schema, Timestamp
 from hublet.registry import records
 
 
-class RegistryCredential(Schema):
+class RegistryCredentialCard(Schema):
     """Credentials for a registry; the secret is never shown."""
 
     host: str

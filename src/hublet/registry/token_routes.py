@@ -1,6 +1,6 @@
 """HTTP for tokens of the registry: the token protocol of Docker, by GET and by POST."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
@@ -42,7 +42,7 @@ _FORM = {
     }
 }  # fmt: skip
 # Nobody needs credentials for what is public.
-_LOGIN = {"security": [{"registryPassword": []}, {}]}
+_LOGIN: dict[str, Any] = {"security": [{"registryPassword": []}, {}]}
 
 
 class RegistryAccessToken(Schema):

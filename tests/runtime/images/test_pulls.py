@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -81,8 +82,9 @@ class Pulls:
         return job
 
     def files(self, digest: str) -> dict[str, str]:
-        folder = self.cache / f"{digest.replace(':', '-')}{rootfs.LAYERED}"
-        return files_of(rootfs.Image(root=folder, folder=folder))
+        manifest = PulledFiles(self.cache).load_image(digest)
+        assert manifest is not None
+        return files_of(rootfs.unpack_manifest(manifest, cache=self.cache))
 
     def log(self) -> list[str]:
         text = self.log_path.read_text().replace(self.registry.host, "HOST")
@@ -418,3 +420,61 @@ async def test_who_knows_the_digest_of_a_private_layer_is_not_given_it(hub: Pull
             )
         await puller.close()
         assert len(evil.requests_for(str(layer["digest"]))) == 1
+
+
+@pytest.fixture
+def shared_store(hub: Pulls, tmp_path: Path) -> Path:
+    """The hub has a store that several machines share."""
+    settings = hub.database.hub.settings
+    storage = replace(settings.storage, url=f"file://{tmp_path}/shared")
+    changed = replace(settings, storage=storage)
+    hub.database.hub = replace(hub.database.hub, settings=changed)
+    return tmp_path / "shared"
+
+
+def become_another_machine(hub: Pulls) -> None:
+    shutil.rmtree(hub.cache)
+
+
+@pytest.mark.usefixtures("shared_store")
+async def test_another_machine_has_layers_from_the_shared_store(hub: Pulls) -> None:
+    digest = hub.registry.add_image("1", BASE, TOP)
+    await hub.pull()
+    become_another_machine(hub)
+    before = len(hub.registry.paths)
+    assert await hub.pull() == digest
+    assert set(hub.files(digest)) == {"base", "top"}
+    assert hub.registry.paths[before:] == ["/v2/ada/tool/manifests/1"]
+
+
+async def test_by_its_digest_another_machine_needs_no_registry(
+    hub: Pulls, shared_store: Path
+) -> None:
+    digest = hub.registry.add_image("1", BASE)
+    await hub.pull(f"ada/tool@{digest}")
+    become_another_machine(hub)
+    hub.registry.failures = [(503, {})] * 3
+    assert await hub.pull(f"ada/tool@{digest}") == digest
+    assert any((shared_store / "images" / "public").rglob("*"))
+
+
+async def test_what_an_owner_pulled_is_not_kept_for_others(hub: Pulls, shared_store: Path) -> None:
+    hub.registry.wants_token, hub.registry.login = True, ("robot", "secret")
+    hub.registry.add_image("1", BASE)
+    await store_login(hub, "ada")
+    await hub.pull()
+    ada = await a_user(hub.database, "ada")
+    assert [path.name for path in (shared_store / "images").iterdir()] == [ada.id]
+
+
+async def test_a_damaged_layer_of_the_shared_store_is_fetched_again(
+    hub: Pulls, shared_store: Path
+) -> None:
+    digest = hub.registry.add_image("1", BASE)
+    await hub.pull()
+    become_another_machine(hub)
+    layer = str(hub.registry.add_blob(BASE)["digest"])
+    kept = shared_store / "images" / "public" / layer.replace(":", "/")
+    kept.write_bytes(b"x" * len(BASE))
+    assert await hub.pull() == digest
+    assert len(hub.registry.requests_for(layer)) == 2

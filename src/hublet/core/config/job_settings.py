@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address, IPv4Network
 
 from hublet.core.config.kinds import (
+    CLUSTER_LABELS,
     CLUSTER_NAME,
     CLUSTER_NAMES,
     COUNT,
@@ -64,11 +65,6 @@ class JobSettings:
         FLAG,
         "Whether the sandbox runs every image with this machine's own programs while jobs.images is empty.",
     )
-    image_cache_bytes: int = setting(
-        100 * 10**9,
-        number(0, 10**15, int),
-        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
-    )
     registries: tuple[RegistryRule, ...] = setting(
         (),
         REGISTRIES,
@@ -86,6 +82,11 @@ class JobSettings:
         50 * 2**30,
         number(2**20, 10**15, int),
         "The most that the layers of a pulled image may have, in bytes.",
+    )
+    image_cache_bytes: int = setting(
+        100 * 10**9,
+        number(0, 10**15, int),
+        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
     )
     network: str = setting(
         "none",
@@ -162,6 +163,12 @@ class JobSettings:
     )
     pod_disk_bytes: int | None = setting(
         None, number(2**20, 10**15, int), "What a pod of a job may write to its node, in bytes."
+    )
+    hub_pods: tuple[str, ...] = setting(
+        (),
+        CLUSTER_LABELS,
+        "The labels of the hub's own pods where it runs in the cluster of its jobs: ports of jobs are "
+        "then reached at the address of their pod.",
     )
     gpu_resource: str = setting(
         "nvidia.com/gpu", RESOURCE_NAME, "What a cluster calls the graphics cards of gpu=n."

@@ -147,6 +147,13 @@ def _read_extras(text: str) -> tuple[str, int, tuple[tuple[str, str], ...]]:
     return rest.removesuffix(":"), int(gpus), tuple(labels)
 
 
+def _read_cluster_labels(value: object) -> tuple[str, ...]:
+    labels = tuple(_read_list(value))
+    if not all(re.fullmatch(f"{_LABEL}={_LABEL}", label) for label in labels):
+        raise ValueError(value)
+    return labels
+
+
 def _read_cluster_name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", text):
         raise ValueError(text)
@@ -290,6 +297,9 @@ MIRRORS = Kind(
 CLUSTER_NAMES = Kind(
     words="a list of names as a cluster allows them: lower-case letters, digits and -.",
     read=lambda value: tuple(map(_read_cluster_name, _read_list(value))),
+)
+CLUSTER_LABELS = Kind(
+    words="a list of labels such as app.kubernetes.io/name=hublet", read=_read_cluster_labels
 )
 CLUSTER_NAME = text_matching(
     "a name as a cluster allows it", r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.outgoing import OutgoingFailed
 from hublet.runtime.errors import CannotRun, RegistryUnavailable
 from hublet.runtime.images import oci
@@ -23,23 +24,36 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 OpenBlob = Callable[[str, int], "AbstractAsyncContextManager[OutgoingStream]"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSource:
+    """Where a layer comes from, and who is told of it."""
+
+    # Whose downloads go on with each other's parts.
+    scope: str
+    open_blob: OpenBlob
+    # Fills the file from another place than the registry, if it can. Blocks.
+    fill: Callable[[PartialFile], bool]
+    # Is told how many bytes arrived.
+    report: Callable[[int], None]
+
+
 async def fetch_layer(
-    files: PulledFiles,
-    layer: oci.Descriptor,
-    open_blob: OpenBlob,
-    *,
-    scope: str,
-    is_done: Callable[[], bool],
-    report: Callable[[int], None],
-) -> None:
-    """Put a layer on this machine; `report` is told how many bytes arrived. Raises CannotRun.
+    files: PulledFiles, layer: oci.Descriptor, source: LayerSource, *, is_done: Callable[[], bool]
+) -> bool:
+    """Put a layer on this machine; return whether the registry sent it. Raises CannotRun.
 
     A cancelled or killed download leaves a part that the next one of the scope goes on with.
     """
-    async with files.locked_layer(layer.digest, scope, is_done=is_done) as partial:
-        if partial is not None:
-            await _fill(partial, layer, open_blob, report)
-            files.note_fetched(scope, layer.digest)
+    async with files.locked_layer(layer.digest, source.scope, is_done=is_done) as partial:
+        if partial is None:
+            return False
+        is_filled = await run_in_launch_thread(source.fill, partial)
+        if is_filled:
+            source.report(_size_of(layer))
+        else:
+            await _fill(partial, layer, source.open_blob, source.report)
+        files.note_fetched(source.scope, layer.digest)
+        return not is_filled
 
 
 async def _fill(
@@ -66,8 +80,7 @@ async def _fill(
             if not error.is_passing or failures > len(RETRY_DELAYS):
                 raise
             await asyncio.sleep(error.retry_after or RETRY_DELAYS[max(failures - 1, 0)])
-    if partial.size != _size_of(layer) or not partial.complete(layer.digest):
-        partial.restart(algorithm)
+    if not partial.complete(layer.digest):
         raise oci.DamagedImage(layer.digest)
 
 

@@ -5,13 +5,11 @@ pull fetches it again. A layer has its name only once it is verified.
 """
 
 import asyncio
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci
+from hublet.runtime.images.layer_cache import now
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -33,7 +32,6 @@ _LAYER_AGE_SECONDS = 86_400.0
 _RECORD_AGE_SECONDS = 30 * 86_400.0
 # Left free on the disk, for everything else of the machine.
 _SPARE_BYTES = 64 * 2**20
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +102,7 @@ class PulledFiles:
         self._folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(self._folder).free - _SPARE_BYTES
         if needed > free:
-            raise DiskFull(needed, max(free, 0))
+            raise NoRoomForImage(needed, max(free, 0))
 
     @asynccontextmanager
     async def locked_layer(
@@ -121,7 +119,10 @@ class PulledFiles:
             fd = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 if await _lock(fd, partial):
-                    yield PartialFile(fd, partial, path)
+                    try:
+                        yield PartialFile(fd, partial, path)
+                    finally:
+                        _remove_if_empty(fd, partial)
                     return
             finally:
                 os.close(fd)
@@ -132,12 +133,12 @@ class PulledFiles:
 
     def prune(self) -> None:
         """Remove what was not used for long."""
-        now = time.time()
+        moment = now()
         for path in self._folder.rglob("*"):
             is_record = path.relative_to(self._folder).parts[0] in {_IMAGES, _TAGS, _FETCHED}
             age = _RECORD_AGE_SECONDS if is_record else _LAYER_AGE_SECONDS
             with suppress(OSError):
-                if path.is_file() and now - path.stat().st_mtime > age:
+                if path.is_file() and moment - path.stat().st_mtime > age:
                     path.unlink()
 
 
@@ -172,27 +173,33 @@ class PartialFile:
         self._hash.update(data)
         self.size += len(data)
 
+    def adopt(self, source: Path) -> bool:
+        """Let a file of the same disk be the layer; False where that is not possible."""
+        try:
+            self._target.hardlink_to(source)
+        except FileExistsError:
+            pass
+        except OSError:
+            return False
+        self._path.unlink()
+        return True
+
     def complete(self, digest: str) -> bool:
-        """Give the file its name if it has the digest; else discard it."""
+        """Give the file its name if it has the digest; else empty it."""
         assert self._hash is not None  # noqa: S101 - as above.
         if self._hash.hexdigest() != digest.partition(":")[2]:
-            self._path.unlink(missing_ok=True)
+            self.restart(digest.partition(":")[0])
             return False
         self._path.rename(self._target)
         return True
 
 
-class DiskFull(CannotRun):
-    def __init__(self, needed: int | None = None, free: int = 0) -> None:
-        rule = "" if needed is None else f": it needs {needed:,} bytes, and {free:,} are free"
+class NoRoomForImage(CannotRun):
+    def __init__(self, needed: int, free: int) -> None:
         super().__init__(
-            f"The disk of the hub's machine has no room for the image{rule}. Use a smaller image, "
-            "or ask an administrator to make room."
+            f"The disk of the hub's machine has no room for the image: it needs {needed:,} bytes, and "
+            f"{free:,} are free. Use a smaller image, or ask an administrator to make room."
         )
-
-
-def is_disk_full(error: OSError) -> bool:
-    return error.errno in _DISK_FULL
 
 
 async def _lock(fd: int, path: Path) -> bool:
@@ -205,6 +212,11 @@ async def _lock(fd: int, path: Path) -> bool:
         else:
             break
     return _is_named(fd, path)
+
+
+def _remove_if_empty(fd: int, path: Path) -> None:
+    if _is_named(fd, path) and not os.fstat(fd).st_size:
+        path.unlink()
 
 
 def _is_named(fd: int, path: Path) -> bool:

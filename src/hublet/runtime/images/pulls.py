@@ -6,6 +6,7 @@ it, or everybody if it needed none. Whoever only knows the digest of a layer fet
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from hublet.core.config import Settings
@@ -15,20 +16,16 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
-from hublet.runtime.images import cache, oci
+from hublet.runtime.images import cache, hub_images, oci
 from hublet.runtime.images.layer_cache import has_layer
-from hublet.runtime.images.layer_download import fetch_layer
+from hublet.runtime.images.layer_download import LayerSource, fetch_layer
 from hublet.runtime.images.pull_log import PullLog, format_size
-from hublet.runtime.images.pulled_files import (
-    DiskFull,
-    KnownTag,
-    PulledFiles,
-    images_folder,
-    is_disk_full,
-)
+from hublet.runtime.images.pulled_files import KnownTag, PulledFiles, images_folder
 from hublet.runtime.images.references import ImageReference
 from hublet.runtime.images.registry_client import RegistryClient, RegistryLogin, RegistryTransport
+from hublet.runtime.images.shared_images import SharedImages
 from hublet.runtime.images.sources import RegistryEndpoint, SourceType, endpoints_of, find_source
+from hublet.runtime.images.unpacker import explain
 from hublet.runtime.launch_threads import run_in_launch_thread
 
 log = get_logger("jobs")
@@ -37,6 +34,8 @@ log = get_logger("jobs")
 _PARALLEL = 4
 # The scope of what needed no credentials of an owner.
 PUBLIC = "public"
+# The scope of files on their way from this hub's own store.
+_HUB = "hub"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +48,11 @@ class _RegistryPull:
     scope: str
     log: PullLog
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes whose content may be used."""
+        return (PUBLIC, self.scope)
+
 
 class ImagePuller:
     """Pulls images for the attempts of one Supervisor."""
@@ -58,10 +62,15 @@ class ImagePuller:
         self._settings: Settings = database.hub.settings
         self._cache = images_folder(self._settings.database.data_dir)
         self._files = PulledFiles(self._cache)
+        self._shared = SharedImages(self._settings)
         self._transport = RegistryTransport(self._settings)
 
     async def close(self) -> None:
         await self._transport.close()
+
+    async def tidy_up(self) -> None:
+        """Remove old images from the shared store; called from time to time."""
+        await asyncio.to_thread(self._shared.prune)
 
     async def pull(
         self, job: JobRecord, name: str, *, is_space: bool, log_path: Path
@@ -76,13 +85,12 @@ class ImagePuller:
         pull_log = PullLog(log_path, limit=self._settings.jobs.log_bytes)
         try:
             if source.type is SourceType.hub:
-                raise CannotRun("not yet")
-            digest = await self._pull_from_registry(job, source.reference, pull_log)
+                digest = await self._pull_from_hub(job, source.reference, pull_log)
+            else:
+                digest = await self._pull_from_registry(job, source.reference, pull_log)
             await self._unpack(digest)
         except OSError as error:
-            if is_disk_full(error):
-                raise DiskFull from None
-            raise CannotRun(f"The image cannot be pulled: {error.strerror}.") from error
+            raise explain(error) from error
         return digest
 
     async def _unpack(self, digest: str) -> None:
@@ -90,6 +98,41 @@ class ImagePuller:
         if manifest is None:
             raise CannotRun("The image was removed while it was pulled: run the job again.")
         await run_in_launch_thread(cache.prepare_manifest, manifest, cache=self._cache)
+
+    async def _pull_from_hub(
+        self, job: JobRecord, reference: ImageReference, pull_log: PullLog
+    ) -> str:
+        """Pull from this hub's own registry: whoever may read the image may use its layers."""
+        found = await hub_images.find_hub_image(self._database, job, reference)
+        known = await run_in_launch_thread(self._find_known, _HUB, found.top.digest)
+        if known is not None:
+            return known.image
+        image = await _select(
+            found.top,
+            found.document,
+            lambda entry: hub_images.read_document(self._database, found, entry),
+        )
+        layers = {each.digest: each for each in image.layers}.values()
+        missing = [each for each in layers if not self._is_here(each.digest)]
+        if missing:
+            await self._fetch_all(
+                reference, missing, lambda each: self._copy(found, each, pull_log), pull_log
+            )
+        tag = KnownTag(top=found.top.digest, image=image.digest)
+        await run_in_launch_thread(self._keep, _HUB, found.top.digest, image, tag)
+        return image.digest
+
+    async def _copy(
+        self, image: hub_images.HubImage, layer: oci.Descriptor, pull_log: PullLog
+    ) -> None:
+        content = await hub_images.find_layer(self._database, image, layer)
+        is_done = partial(self._is_here, layer.digest)
+        async with self._files.locked_layer(layer.digest, _HUB, is_done=is_done) as file:
+            if file is not None:
+                await run_in_launch_thread(
+                    hub_images.copy_layer, self._settings, content, file, layer
+                )
+        pull_log.count_bytes(content.size)
 
     async def _pull_from_registry(
         self, job: JobRecord, reference: ImageReference, pull_log: PullLog
@@ -130,25 +173,48 @@ class ImagePuller:
         return None, PUBLIC
 
     async def _pull_with(self, pull: _RegistryPull) -> str:
-        known = await run_in_launch_thread(self._find_known, pull)
+        name = str(pull.reference)
+        known = await run_in_launch_thread(self._find_known, pull.scope, name)
         if known is not None and await self._is_current(pull, known):
             return known.image
-        document = await pull.client.manifest(pull.reference.version)
+        document = await self._read_top(pull)
         algorithm = (pull.reference.digest or "sha256:").partition(":")[0]
         top = oci.Descriptor(digest=oci.digest_of(document, algorithm), size=len(document))
-        image = await _select(top, document, pull.client.document)
+        await run_in_launch_thread(self._shared.keep, pull.scope, top.digest, document)
+        image = await _select(top, document, lambda entry: self._read_document(pull, entry))
         missing = await run_in_launch_thread(self._list_missing, image, pull.scope)
         if missing:
             await self._fetch_all(
                 pull.reference, missing, lambda each: self._fetch(pull, each), pull.log
             )
         tag = KnownTag(top=top.digest, image=image.digest)
-        await run_in_launch_thread(self._keep, pull, image, tag)
+        await run_in_launch_thread(self._keep, pull.scope, name, image, tag)
         return image.digest
 
-    def _find_known(self, pull: _RegistryPull) -> KnownTag | None:
-        """Return what the reference was before, if all of that is still on this machine."""
-        known = self._files.find_tag(pull.scope, str(pull.reference))
+    async def _read_top(self, pull: _RegistryPull) -> bytes:
+        """Return what the reference stands for; by its digest another machine may have had it."""
+        try:
+            return await pull.client.manifest(pull.reference.version)
+        except RegistryUnavailable:
+            if pull.reference.digest is None:
+                raise
+            entry = oci.Descriptor(digest=pull.reference.digest, size=None)
+            stored = await run_in_launch_thread(self._shared.read, pull.scopes, entry)
+            if stored is None:
+                raise
+            return stored
+
+    async def _read_document(self, pull: _RegistryPull, entry: oci.Descriptor) -> bytes:
+        stored = await run_in_launch_thread(self._shared.read, pull.scopes, entry)
+        if stored is not None:
+            return stored
+        content = await pull.client.document(entry)
+        await run_in_launch_thread(self._shared.keep, pull.scope, entry.digest, content)
+        return content
+
+    def _find_known(self, scope: str, name: str) -> KnownTag | None:
+        """Return what a name was before, if all of that is still on this machine."""
+        known = self._files.find_tag(scope, name)
         image = None if known is None else self._files.load_image(known.image)
         if image is None or not all(self._is_here(digest) for _, digest in image.layers):
             return None
@@ -169,10 +235,8 @@ class ImagePuller:
 
     def _is_fetched(self, digest: str, scope: str) -> bool:
         """Tell whether a layer is here and was given to whoever has this scope."""
-        scopes = (PUBLIC, scope)
-        return self._is_here(digest) and any(
-            self._files.was_fetched(each, digest) for each in scopes
-        )
+        was_given = any(self._files.was_fetched(each, digest) for each in (PUBLIC, scope))
+        return was_given and self._is_here(digest)
 
     def _list_missing(self, image: oci.SelectedImage, scope: str) -> list[oci.Descriptor]:
         layers = {each.digest: each for each in image.layers}.values()
@@ -210,18 +274,21 @@ class ImagePuller:
             raise _first(errors) from None
 
     async def _fetch(self, pull: _RegistryPull, layer: oci.Descriptor) -> None:
-        await fetch_layer(
-            self._files,
-            layer,
-            pull.client.open_blob,
+        source = LayerSource(
             scope=pull.scope,
-            is_done=lambda: self._is_fetched(layer.digest, pull.scope),
+            open_blob=pull.client.open_blob,
+            fill=lambda file: self._shared.fill(pull.scopes, layer, file),
             report=pull.log.count_bytes,
         )
+        is_done = partial(self._is_fetched, layer.digest, pull.scope)
+        is_new = await fetch_layer(self._files, layer, source, is_done=is_done)
+        if is_new:
+            path = self._files.layer_path(layer.digest)
+            await run_in_launch_thread(self._shared.keep, pull.scope, layer.digest, path)
 
-    def _keep(self, pull: _RegistryPull, image: oci.SelectedImage, tag: KnownTag) -> None:
+    def _keep(self, scope: str, name: str, image: oci.SelectedImage, tag: KnownTag) -> None:
         self._files.keep_image(image)
-        self._files.keep_tag(pull.scope, str(pull.reference), tag)
+        self._files.keep_tag(scope, name, tag)
 
 
 async def _select(

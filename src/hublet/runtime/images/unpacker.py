@@ -27,6 +27,14 @@ _PDEATHSIG = 1
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
+class DiskFull(CannotRun):
+    def __init__(self) -> None:
+        super().__init__(
+            "The disk of the hub's machine has no room for the image. Use a smaller image, or ask an "
+            "administrator to make room."
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackOrder:
     """A layer in a file, and the empty folder that it goes to."""
@@ -53,9 +61,6 @@ def explain(error: BaseException) -> CannotRun:
     if isinstance(error, CannotRun):
         return error
     if isinstance(error, OSError) and error.errno in _FULL:
-        # Much to load for a process that only unpacks.
-        from hublet.runtime.images.pulled_files import DiskFull  # noqa: PLC0415 - as above
-
         return DiskFull()
     return CannotRun(f"The image cannot be read: {error}.")
 

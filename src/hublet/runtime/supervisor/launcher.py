@@ -11,8 +11,9 @@ from pathlib import Path
 from hublet.core.batching import GroupCommit
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.tracing import span
+from hublet.core.tracing import is_on, span
 from hublet.jobs import hardware, service
+from hublet.jobs import store as jobs_store
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import JobRecord
@@ -95,7 +96,13 @@ class Launcher:
     async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
-        with span("job attempt", job=job.id, attempt=attempt.number, runner=self._runner.name):
+        with span(
+            "job attempt",
+            parent=await self._trace_of(job),
+            job=job.id,
+            attempt=attempt.number,
+            runner=self._runner.name,
+        ):
             prepared = await prepare(self._database, job, folder=folder)
             await self._logs.begin(job.id, attempt.number)
             log = self._logs.path_of(job.id, attempt.number)
@@ -119,6 +126,12 @@ class Launcher:
         self._logs.follow(job.id, attempt.number)
         is_space = prepared.content is not None
         return await self._images.pull(job, prepared.image, is_space=is_space, log_path=log)
+
+    async def _trace_of(self, job: JobRecord) -> str | None:
+        if not is_on():
+            return None
+        async with self._database.read() as conn:
+            return await jobs_store.find_trace(conn, job.id)
 
     def _ended(self, job_id: str, launch: AttemptLaunch, task: asyncio.Task[str]) -> None:
         if not task.cancelled():
@@ -159,6 +172,9 @@ class Launcher:
     def leave(self, job_id: str) -> None:
         """Let a launch go on without its job: its handle is written, and cleared away later."""
         self._launches.pop(job_id, None)
+
+    async def tidy_up(self) -> None:
+        await self._images.tidy_up()
 
     async def abandon(self) -> None:
         await asyncio.gather(*map(self.cancel, list(self._launches)))

@@ -112,6 +112,10 @@ class JobStepper:
             held, seen, limits_of(held.job, self._settings), at=micros()
         )
 
+    async def tidy_up(self) -> None:
+        """Remove what no launch needs any more; called from time to time."""
+        await self._launches.tidy_up()
+
     async def abandon(self) -> None:
         await self._launches.abandon()
         await self._writes.settled()

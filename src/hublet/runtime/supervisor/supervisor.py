@@ -73,6 +73,9 @@ class Supervisor:
             asyncio.create_task(
                 self._repeat(self._runner.tidy_up, _TIDY_SECONDS), name="jobs-tidying"
             ),
+            asyncio.create_task(
+                self._repeat(self._stepper.tidy_up, _TIDY_SECONDS), name="jobs-images"
+            ),
             asyncio.create_task(self._repeat(self._handle_hints, RETRY_SECONDS), name="jobs-hints"),
             asyncio.create_task(
                 retry(self._sampler.run, log_failure=log_failure), name="jobs-sampling"
