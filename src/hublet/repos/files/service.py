@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from hublet.core.database import Connection, Reader
+from hublet.core.errors import NotAllowed
 from hublet.core.outbox import publish_many
 from hublet.events import RepoFilesUpdated, UpdatedFile
 from hublet.repos import blobs_store
@@ -10,7 +11,6 @@ from hublet.repos.errors import (
     ConditionFailed,
     FileNotFound,
     OwnerNotFound,
-    PathOfRegistry,
     PathTakenInBucket,
     RepoNotFound,
 )
@@ -103,7 +103,10 @@ async def change_files(
 def check_writable(repo: Repo, path: str) -> None:
     """Refuse a path of a container that only its registry changes."""
     if repo.type is RepoType.container and is_of_registry(path):
-        raise PathOfRegistry(path)
+        raise NotAllowed(
+            f"{path} belongs to the container registry: blobs and manifests are pushed and deleted "
+            "by docker, podman and their like, not as files."
+        )
 
 
 async def _check_paths(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:
