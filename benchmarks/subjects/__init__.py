@@ -22,6 +22,7 @@ from benchmarks.subjects import (
     notifications_streams,
     notify,
     oauth,
+    packs,
     pages,
     proxy,
     receiver,
@@ -85,5 +86,6 @@ SUBJECTS: dict[str, Measure] = {
     "proxy": proxy.measure,
     "receiver": receiver.measure,
     "attacks": attacks.measure,
+    "packs": packs.measure,
     "scale": scale.measure,
 }
