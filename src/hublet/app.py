@@ -33,6 +33,9 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
+from hublet.registry import credentials_routes as registry_credentials
+from hublet.registry import routes as registry
+from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -55,8 +58,12 @@ FEATURES = (
     accounts,
     tokens,
     login,
+    # Before the repositories: a name of an image may have any part that their addresses have.
+    registry,
     repos,
     community,
+    registry_tokens,
+    registry_credentials,
     jobs,
     gateway,
     webhooks,

@@ -9,6 +9,7 @@ from hublet.core import queue
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.tracing import current_traceparent
 
 CHANNEL = "outbox"
 
@@ -84,11 +85,11 @@ async def publish(conn: Connection, event: Event) -> None:
 
 
 async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
-    now, events = micros(), list(events)
+    now, events, trace = micros(), list(events), current_traceparent()
     await conn.execute_many(
-        "INSERT INTO outbox (id, kind, body, published_at) VALUES ($1, $2, $3, $4)",
+        "INSERT INTO outbox (id, kind, body, published_at, trace) VALUES ($1, $2, $3, $4, $5)",
         [
-            (new_object_id(), event.kind, msgspec.json.encode(event).decode(), now)
+            (new_object_id(), event.kind, msgspec.json.encode(event).decode(), now, trace)
             for event in events
         ],
     )
@@ -108,7 +109,7 @@ async def dispatch(conn: Connection, *, limit: int) -> int:
         WITH oldest AS (
             SELECT id FROM outbox WHERE kind IN each($1) ORDER BY id LIMIT $2 /* claim */
         )
-        DELETE FROM outbox WHERE id IN (SELECT id FROM oldest) RETURNING id, kind, body
+        DELETE FROM outbox WHERE id IN (SELECT id FROM oldest) RETURNING id, kind, body, trace
         """,
         _known_kinds(), limit,
     )  # fmt: skip
@@ -116,7 +117,10 @@ async def dispatch(conn: Connection, *, limit: int) -> int:
         conn,
         [
             queue.NewTask(
-                kind=_task_kind(row["kind"], name), body=row["body"], key=f"{row['id']}.{name}"
+                kind=_task_kind(row["kind"], name),
+                body=row["body"],
+                key=f"{row['id']}.{name}",
+                trace=row["trace"],
             )
             for row in sorted(rows, key=lambda row: str(row["id"]))
             for name in reactions.get(row["kind"], ())

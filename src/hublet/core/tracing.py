@@ -86,11 +86,33 @@ def _open_provider(settings: Settings, exporter: Any) -> Any:
     return provider
 
 
-def span(name: str, **attributes: str | int) -> AbstractContextManager[Any]:
-    """Trace the block; spans inside it are its children."""
+def span(
+    name: str, *, parent: str | None = None, **attributes: str | int
+) -> AbstractContextManager[Any]:
+    """Trace the block; spans inside it are its children.
+
+    `parent` is what `current_traceparent` said where the block was caused, perhaps in another
+    process: the block belongs to that trace then.
+    """
     if _current is None:
         return _NO_SPAN
-    return _current.tracer.start_as_current_span(name, attributes=attributes)  # type: ignore[no-any-return]
+    context = None if parent is None else _current.propagator.extract({"traceparent": parent})
+    return _current.tracer.start_as_current_span(  # type: ignore[no-any-return]
+        name, context=context, attributes=attributes
+    )
+
+
+def is_on() -> bool:
+    return _current is not None
+
+
+def current_traceparent() -> str | None:
+    """Return what a row says of the span that causes it; None while traces are off, or outside."""
+    if _current is None:
+        return None
+    carrier: dict[str, str] = {}
+    _current.propagator.inject(carrier)
+    return carrier.get("traceparent")
 
 
 def leaf_span(name: str, **attributes: str | int) -> AbstractContextManager[Any]:

@@ -10,6 +10,7 @@ from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
+from hublet.core.tracing import current_traceparent
 from hublet.jobs.records import (
     Initiator,
     InitiatorType,
@@ -44,14 +45,14 @@ async def add(conn: Connection, job: JobRecord, *, sealed: bytes | None, key: st
         INSERT INTO jobs
             (id, owner_id, creator_id, resource_group_id, initiator_type, initiator_id, key, spec,
              labels, expose, sealed_secrets, secret_names, stage, message, due_at, created_at,
-             delegation)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)
+             delegation, trace)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16, $17)
         ON CONFLICT (key) DO NOTHING
         """,
         job.id, job.owner_id, job.creator_id, job.resource_group_id, job.initiator.type,
         job.initiator.id, key, _spec_json(job.spec), json.dumps(job.labels), _ports_json(job.expose),
         sealed, json.dumps(job.secret_names), job.stage, job.message, created_at,
-        delegation_to_text(job.delegation),
+        delegation_to_text(job.delegation), current_traceparent(),
     )  # fmt: skip
     if not added:
         return False
@@ -81,6 +82,12 @@ async def find(conn: Reader, job_id: str, *, owner_id: str) -> JobRecord | None:
 async def find_by_key(conn: Reader, key: str) -> JobRecord | None:
     row = await conn.fetch_one(f"SELECT {JOB_COLUMNS} FROM jobs j WHERE j.key = $1", key)
     return job_record(row) if row else None
+
+
+async def find_trace(conn: Reader, job_id: str) -> str | None:
+    """Return the span in which a job was asked for, as `tracing.span` takes it."""
+    trace: str | None = await conn.fetch_value("SELECT trace FROM jobs WHERE id = $1", job_id)
+    return trace
 
 
 async def find_sealed(conn: Reader, job_id: str) -> bytes | None:

@@ -166,6 +166,8 @@ class OutgoingEvent:
     payload: bytes = field(repr=False)
     # As it was then.
     repo: RepoSnapshot
+    # The span that caused it.
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

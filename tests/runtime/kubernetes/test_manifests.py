@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hublet.core.config.kinds import FLAVORS, ImageSource
-from hublet.runtime.kubernetes import manifests
+from hublet.runtime.kubernetes import manifests, network_manifests
 from hublet.runtime.kubernetes.manifests import PodSettings
 from hublet.runtime.records import BindMount, GroupMembership
 from runtime.attempts import an_order
@@ -127,8 +127,8 @@ def test_a_group_has_a_service_for_each_name_and_a_policy(tmp_path: Path) -> Non
     order = an_order(tmp_path, "true", group=group)
 
     pod = manifests.pod_of(order, settings(tmp_path))
-    services = manifests.services_of(order, settings(tmp_path), owner=OWNER)
-    policy = manifests.group_policy(order, settings(tmp_path), owner=OWNER)
+    services = network_manifests.services_of(order, settings(tmp_path), owner=OWNER)
+    policy = network_manifests.group_policy(order, settings(tmp_path), owner=OWNER)
 
     assert [each["metadata"]["name"] for each in services] == ["g1-train", "a1-worker"]
     labels = pod["metadata"]["labels"].items()
@@ -149,7 +149,7 @@ def test_a_group_has_a_service_for_each_name_and_a_policy(tmp_path: Path) -> Non
 def test_nobody_reaches_a_job_and_it_reaches_what_the_settings_say(
     tmp_path: Path, network: str, reached: list[str] | None
 ) -> None:
-    policy = manifests.hub_policy(
+    policy = network_manifests.hub_policy(
         settings(tmp_path, network=network, network_allow=[IPv4Network("10.1.0.0/16")])
     )["spec"]
 
@@ -160,3 +160,95 @@ def test_nobody_reaches_a_job_and_it_reaches_what_the_settings_say(
         blocks = [to["ipBlock"]["cidr"] for rule in policy["egress"] for to in rule.get("to", ())]
         assert blocks == reached
         assert policy["egress"][0]["ports"][0] == {"protocol": "UDP", "port": 53}
+
+
+def test_only_the_hubs_own_pods_reach_a_job_where_the_hub_is_in_the_cluster(tmp_path: Path) -> None:
+    inside = settings(tmp_path, hub_pods={"app": "hublet"}, hub_namespace="hub")
+
+    assert network_manifests.hub_policy(inside)["spec"]["ingress"] == [
+        {
+            "from": [
+                {
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "hub"}},
+                    "podSelector": {"matchLabels": {"app": "hublet"}},
+                }
+            ]
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flavor", "changes", "limits", "tolerations"),
+    [
+        pytest.param("cpu-basic=2:16G", {}, {}, None, id="no card"),
+        pytest.param(
+            "t4-small=4:16G:gpu=1",
+            {},
+            {"nvidia.com/gpu": "1"},
+            [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+            id="a card of the usual maker",
+        ),
+        pytest.param(
+            "mi300=8:64G:gpu=4",
+            {"gpu_resource": "amd.com/gpu"},
+            {"amd.com/gpu": "4"},
+            [{"key": "amd.com/gpu", "operator": "Exists"}],
+            id="cards of another maker",
+        ),
+        pytest.param(
+            "slice=2:8G:gpu=1",
+            {"gpu_resource": "nvidia.com/mig-1g.5gb"},
+            {"nvidia.com/mig-1g.5gb": "1"},
+            [{"key": "nvidia.com/mig-1g.5gb", "operator": "Exists"}],
+            id="a slice of a card",
+        ),
+    ],
+)
+def test_cards_are_limits_only_and_their_taint_is_tolerated(
+    tmp_path: Path,
+    flavor: str,
+    changes: dict[str, Any],
+    limits: dict[str, str],
+    tolerations: list[dict[str, str]] | None,
+) -> None:
+    (size,) = FLAVORS.read(flavor)
+    order = an_order(
+        tmp_path, "true", cores=size.cores, memory_bytes=size.memory_bytes, gpus=size.gpus
+    )
+
+    pod = manifests.pod_of(order, settings(tmp_path, **changes))
+
+    resources = job_of(pod)["resources"]
+    assert resources["limits"] == resources["requests"] | limits
+    assert set(resources["requests"]) == {"cpu", "memory"}
+    assert pod["spec"].get("tolerations") == tolerations
+    assert {"name": "shm", "mountPath": "/dev/shm"} in job_of(pod)["volumeMounts"]
+
+
+@pytest.mark.parametrize("queue", [None, "team-a"])
+def test_kueue_takes_a_pod_by_its_label_alone(tmp_path: Path, queue: str | None) -> None:
+    pod = manifests.pod_of(an_order(tmp_path, "true"), settings(tmp_path, queue=queue))
+
+    assert pod["metadata"]["labels"].get("kueue.x-k8s.io/queue-name") == queue
+    # Kueue sets the gate by itself, and one of ours would never be opened.
+    assert "schedulingGates" not in pod["spec"]
+
+
+def test_the_pod_of_an_attempt_is_what_the_reference_says(tmp_path: Path) -> None:
+    order = an_order(tmp_path, "true", job_id="abc", number=2, timeout_seconds=10, grace_seconds=5)
+
+    pod = manifests.pod_of(order, settings(tmp_path))
+
+    assert pod["metadata"]["name"] == "hublet-abc-2"
+    spec = pod["spec"]
+    assert {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "activeDeadlineSeconds": 75,
+        "terminationGracePeriodSeconds": 5,
+    }.items() <= spec.items()
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert job_of(pod)["securityContext"]["allowPrivilegeEscalation"] is False
+    shm = next(each for each in spec["volumes"] if each["name"] == "shm")
+    assert shm["emptyDir"] == {"medium": "Memory", "sizeLimit": str(order.memory_bytes)}

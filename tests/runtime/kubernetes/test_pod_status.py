@@ -157,3 +157,53 @@ def test_a_pod_that_was_stopped_before_it_had_a_node_never_began() -> None:
 def test_a_pod_that_its_node_refused_is_gone() -> None:
     end = seen(phase="Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
     assert (end.phase, end.reason) == (Phase.gone, "Node didn't have enough resource: cpu")
+
+
+def conditions(**known: str) -> list[dict[str, Any]]:
+    return [{"type": name, "status": status} for name, status in known.items()]
+
+
+@pytest.mark.parametrize(
+    ("known", "phase"),
+    [
+        pytest.param({"ContainersReady": "True", "Ready": "True"}, Phase.running, id="it answers"),
+        pytest.param(
+            {"ContainersReady": "True", "Ready": "False"}, Phase.unknown, id="it does not answer"
+        ),
+        pytest.param(
+            {"ContainersReady": "False", "Ready": "False"}, Phase.running, id="a helper has ended"
+        ),
+    ],
+)
+def test_a_job_on_a_node_that_does_not_answer_is_unknown(
+    known: dict[str, str], phase: Phase
+) -> None:
+    running = job(running={"startedAt": BEGAN})
+    end = seen(
+        node="n1", phase="Running", containerStatuses=running, conditions=conditions(**known)
+    )
+    assert end.phase is phase
+    assert end.started_at is not None
+
+
+def test_a_pod_that_the_cluster_gave_up_is_gone_whatever_its_node_said_last() -> None:
+    given_up = {"type": "DisruptionTarget", "status": "True", "message": "PodGC: node not found"}
+    end = seen(
+        node="n1",
+        phase="Failed",
+        containerStatuses=job(running={"startedAt": BEGAN}),
+        conditions=[given_up],
+    )
+    assert (end.phase, end.reason) == (Phase.gone, "PodGC: node not found")
+
+
+def test_a_pod_that_is_evicted_from_a_silent_node_says_why_when_it_is_gone() -> None:
+    taint = {"type": "DisruptionTarget", "status": "True", "message": "Taint manager: deleting"}
+    end = seen(
+        metadata={"deletionTimestamp": (NOW - timedelta(minutes=5)).isoformat()},
+        node="n1",
+        phase="Running",
+        containerStatuses=job(running={"startedAt": BEGAN}),
+        conditions=[taint],
+    )
+    assert (end.phase, end.reason) == (Phase.gone, "its node was lost: Taint manager: deleting")

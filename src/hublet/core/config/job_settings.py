@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address, IPv4Network
 
 from hublet.core.config.kinds import (
+    CLUSTER_LABELS,
     CLUSTER_NAME,
     CLUSTER_NAMES,
     COUNT,
@@ -14,12 +15,17 @@ from hublet.core.config.kinds import (
     IMAGES,
     IPV4_ADDRESSES,
     IPV4_NETWORKS,
+    MIRRORS,
     NETWORK,
     PRIVATE_RANGE,
+    PULL_POLICIES,
+    REGISTRIES,
     RESOURCE_NAME,
     RUNNERS,
     FlavorSize,
     ImageSource,
+    RegistryMirror,
+    RegistryRule,
     number,
     setting,
 )
@@ -58,6 +64,29 @@ class JobSettings:
         True,
         FLAG,
         "Whether the sandbox runs every image with this machine's own programs while jobs.images is empty.",
+    )
+    registries: tuple[RegistryRule, ...] = setting(
+        (),
+        REGISTRIES,
+        "Other registries that the sandbox pulls images from; those with * only at public addresses.",
+    )
+    registry_mirrors: tuple[RegistryMirror, ...] = setting(
+        (), MIRRORS, "Where images of a registry are asked for first; the registry comes after it."
+    )
+    pull_policy: str = setting(
+        "always",
+        PULL_POLICIES,
+        "Whether a registry is asked for each job what a tag is now, or only without the image.",
+    )
+    image_bytes: int = setting(
+        50 * 2**30,
+        number(2**20, 10**15, int),
+        "The most that the layers of a pulled image may have, in bytes.",
+    )
+    image_cache_bytes: int = setting(
+        100 * 10**9,
+        number(0, 10**15, int),
+        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
     )
     network: str = setting(
         "none",
@@ -134,6 +163,12 @@ class JobSettings:
     )
     pod_disk_bytes: int | None = setting(
         None, number(2**20, 10**15, int), "What a pod of a job may write to its node, in bytes."
+    )
+    hub_pods: tuple[str, ...] = setting(
+        (),
+        CLUSTER_LABELS,
+        "The labels of the hub's own pods where it runs in the cluster of its jobs: ports of jobs are "
+        "then reached at the address of their pod.",
     )
     gpu_resource: str = setting(
         "nvidia.com/gpu", RESOURCE_NAME, "What a cluster calls the graphics cards of gpu=n."

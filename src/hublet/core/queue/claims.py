@@ -13,7 +13,7 @@ from hublet.core.queue.tasks import CHANNEL, Task
 
 _ERROR_CHARACTERS = 500
 _LONGEST_WAIT = timedelta(hours=1)
-_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
+_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by", "trace")
 
 # $1 is the hub's time, $2 that of leases; $3 is the later one, because the index knows no leases.
 _IS_DUE = """parked_at IS NULL AND due_at <= $3
@@ -59,7 +59,7 @@ async def claim(
         )
         UPDATE tasks SET attempts = attempts + 1, claimed_by = $6, due_at = $7, error = NULL
         WHERE id IN (SELECT id FROM due)
-        RETURNING id, kind, body, attempts, claimed_by
+        RETURNING id, kind, body, attempts, claimed_by, trace
         """,
         *_times(), slow, limit, worker, lease_clock() + _whole_micros(lease),
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from typing import Any
 
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import monotonic
@@ -20,6 +21,11 @@ log = get_logger("worker")
 _ERROR_CHARACTERS = 2000
 # The search for suspects reads the whole backlog, so it is not made after every batch.
 _SUSPECTS_SECONDS = 1.0
+
+
+def task_span(task: Task) -> AbstractContextManager[Any]:
+    """Trace one attempt of a task as a part of what caused it."""
+    return span(f"task {task.kind}", parent=task.trace, task=task.id, attempt=task.attempts)
 
 
 def get_handler(task: Task, *, max_attempts: int) -> TaskHandler:
@@ -133,7 +139,7 @@ class QuickLane:
         if handler.slow:
             raise LookupError(f"{task.kind} belongs to the slow lane.")
         try:
-            with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+            with task_span(task):
                 await handler.run(conn, decode(handler, task.body))
         except BaseException as error:
             failed[task.id] = error
@@ -178,7 +184,7 @@ class QuickLane:
         if handler.slow:
             await claims.move_to_lane(conn, task, slow=True)
             return
-        with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+        with task_span(task):
             await handler.run(conn, decode(handler, task.body))
         if not await claims.finish(conn, task):
             raise LeaseLost
@@ -258,7 +264,7 @@ class SlowLane:
             handler = get_handler(task, max_attempts=most)
             if not handler.slow:
                 return lambda conn: claims.move_to_lane(conn, task, slow=False)
-            with span(f"task {task.kind}", task=task.id, attempt=task.attempts):
+            with task_span(task):
                 await handler.run(self._database, decode(handler, task.body))
         except (Exception, asyncio.CancelledError) as error:
             if is_being_cancelled():

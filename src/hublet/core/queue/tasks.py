@@ -12,6 +12,7 @@ from hublet.core.database import Connection, Database, Reader, Row
 from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.leases import WorkerClaims
+from hublet.core.tracing import current_traceparent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ class NewTask:
     delay: timedelta = timedelta()
     # Claimed before everything that merely waits its turn.
     urgent: bool = False
+    # The span that caused it; by default the one around the caller.
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,8 @@ class Task:
     # How often it was claimed, this time included.
     attempts: int
     claimed_by: str
+    # The span that caused it.
+    trace: str | None = None
 
 
 async def add(conn: Connection, task: NewTask) -> None:
@@ -87,18 +92,22 @@ async def add(conn: Connection, task: NewTask) -> None:
 
 
 async def add_many(conn: Connection, tasks: Sequence[NewTask]) -> None:
+    """Add tasks; those that are due now belong to the trace in which they are added.
+
+    A delayed one begins a trace: tasks that add themselves again would make one without end.
+    """
     if not tasks:
         return
-    now = micros()
+    now, trace = micros(), current_traceparent()
     await conn.execute_many(
         """
-        INSERT INTO tasks (id, kind, slow, body, created_at, due_at, attempts)
-        VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (id) DO NOTHING
+        INSERT INTO tasks (id, kind, slow, body, created_at, due_at, attempts, trace)
+        VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT (id) DO NOTHING
         """,
         [
             (
                 task.key or new_object_id(), task.kind, _is_slow(task.kind), task.body,
-                now, _due_at(task, now),
+                now, _due_at(task, now), None if task.delay else task.trace or trace,
             )
             for task in tasks
         ],

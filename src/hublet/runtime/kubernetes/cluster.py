@@ -19,13 +19,15 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.resources.core_v1 import Pod, Secret, Service
 from lightkube.resources.networking_v1 import NetworkPolicy
 
-from hublet.runtime.kubernetes import manifests
+from hublet.runtime.kubernetes import manifests, network_manifests
 from hublet.runtime.kubernetes.manifests import JOB_CONTAINER, Manifest, PodSettings
 from hublet.runtime.records import LaunchOrder
 
 _CONNECT_SECONDS = 10.0
 # A log that is silent for so long is opened again: its node may be gone.
 _SILENT_SECONDS = 60.0
+# After so long a cluster ends a watch; one that says nothing for longer is dead.
+_WATCH_SECONDS = 300
 _CHUNK = 1 << 16
 _HEARTBEAT_SECONDS = 30.0
 _MOST_TEXT = 500
@@ -77,6 +79,8 @@ class ClusterConnection:
         self._config = config._replace(user=config.user or User())
         self.api = AsyncClient(config=self._config, namespace=namespace, field_manager="hublet")
         self.namespace = namespace or config.namespace
+        # Where the hub itself is, if it runs in the cluster.
+        self.home = config.namespace
         self.server = config.cluster.server
         self._session: aiohttp.ClientSession | None = None
         self._auth = user_auth(self._user)
@@ -96,9 +100,9 @@ class ClusterConnection:
             secret = manifests.secret_of(order, owner=owner)
             await self.api.create(resource_of(Secret, secret))
         if order.group is not None:
-            for service in manifests.services_of(order, settings, owner=owner):
+            for service in network_manifests.services_of(order, settings, owner=owner):
                 await self._share(Service, service)
-            policy = manifests.group_policy(order, settings, owner=owner)
+            policy = network_manifests.group_policy(order, settings, owner=owner)
             await self._share(NetworkPolicy, policy)
 
     async def _share(self, kind: type[Any], manifest: Manifest) -> None:
@@ -118,7 +122,7 @@ class ClusterConnection:
 
     async def apply_policy(self, settings: PodSettings) -> None:
         """Create or renew the network policy of a hub's pods."""
-        policy = resource_of(NetworkPolicy, manifests.hub_policy(settings))
+        policy = resource_of(NetworkPolicy, network_manifests.hub_policy(settings))
         await self.api.apply(policy, force=True)
 
     async def close(self) -> None:
@@ -134,10 +138,45 @@ class ClusterConnection:
         params = {"container": JOB_CONTAINER, "timestamps": "true"}
         params |= {} if since is None else {"sinceTime": since}
         params |= {"follow": "true"} if is_followed else {}
+        async with self._get(
+            self._url(pod, "log"), params, silent_seconds=_SILENT_SECONDS
+        ) as response:
+            yield _chunks(response, is_followed=is_followed)
+
+    async def list_pods(self, labels: dict[str, Any]) -> tuple[list[str], str]:
+        """Return the names of the pods with these labels, and the version of the list."""
+        found = self.api.list(Pod, labels=labels)
+        names = [(pod.metadata.name if pod.metadata else None) or "" async for pod in found]
+        return names, found.resourceVersion
+
+    @asynccontextmanager
+    async def watch(
+        self, labels: dict[str, Any], *, version: str
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch of the pods with these labels: a line for each change, and bookmarks.
+
+        lightkube's own asks for no bookmarks, and waits for ever on a connection that is dead.
+        """
+        params = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "labelSelector": ",".join(f"{name}={value}" for name, value in labels.items()),
+            "timeoutSeconds": str(_WATCH_SECONDS),
+        }
+        url = f"{self.server.rstrip('/')}/api/v1/namespaces/{self.namespace}/pods"
+        silent = _WATCH_SECONDS + _CONNECT_SECONDS
+        async with self._get(url, params, silent_seconds=silent) as response:
+            yield _lines(response)
+
+    @asynccontextmanager
+    async def _get(
+        self, url: str, params: dict[str, str], *, silent_seconds: float
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open a stream; a login that has expired is renewed once."""
         timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENT_SECONDS
+            total=None, sock_connect=_CONNECT_SECONDS, sock_read=silent_seconds
         )
-        url = self._url(pod, "log")
         for is_last in (False, True):
             async with self._http().get(
                 url, params=params, headers=await self._headers(), timeout=timeout
@@ -146,7 +185,7 @@ class ClusterConnection:
                     self._auth = user_auth(self._user)
                     continue
                 await _raise_for_status(response)
-                yield _chunks(response, is_followed=is_followed)
+                yield response
                 return
 
     async def websocket(
@@ -224,3 +263,15 @@ async def _chunks(response: aiohttp.ClientResponse, *, is_followed: bool) -> Asy
         # A job may be silent; a log that is read to its end is not.
         if not is_followed:
             raise
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield whole lines, however long: a pod may have megabytes of status."""
+    rest = bytearray()
+    async for data in response.content.iter_chunked(_CHUNK):
+        rest += data
+        while (end := rest.find(b"\n")) >= 0:
+            line = bytes(rest[:end])
+            del rest[: end + 1]
+            if line:
+                yield line

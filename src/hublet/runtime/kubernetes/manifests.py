@@ -1,9 +1,10 @@
-"""Manifests of an attempt: its pod and secret, the service and network policies of its group."""
+"""Manifests of an attempt: its pod and its secret."""
 
 import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -48,8 +49,6 @@ _DEADLINE_MARGIN = 60
 # For the files of a job that was stopped, beside its own grace.
 _WRITE_BACK_GRACE = 30
 _WRITE_BACK_DEADLINE = 3600
-_DNS_PORT = 53
-_PRIVATE = ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")
 # The hub makes the first file when the volumes are full, and the second when it has read them.
 READY, DONE = f"{VOLUMES_ROOT}/.ready", f"{VOLUMES_ROOT}/.done"
 _WAIT = "trap : TERM; while [ ! -e {} ]; do sleep 0.2 || sleep 1; done"
@@ -71,6 +70,9 @@ class PodSettings:
     disk_bytes: int | None = None
     network: str = "none"
     network_allow: Sequence[IPv4Network] = ()
+    # The hub's own pods, where it runs in this cluster: only they reach ports of jobs.
+    hub_pods: Mapping[str, str] = field(default_factory=dict)
+    hub_namespace: str = "default"
 
 
 def name_of(order: LaunchOrder) -> str:
@@ -294,80 +296,6 @@ def _helper(name: str, file: str, settings: PodSettings) -> Manifest:
 def owner_of(pod_name: str, uid: str) -> Manifest:
     """Return the reference by which a cluster removes an object after the pod that owns it."""
     return {"apiVersion": "v1", "kind": "Pod", "name": pod_name, "uid": uid}
-
-
-def services_of(order: LaunchOrder, settings: PodSettings, *, owner: Manifest) -> list[Manifest]:
-    """Return a headless service for each host name of an attempt in its network group."""
-    names = () if order.group is None else order.group.names
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {
-                "name": name,
-                "labels": {HUB: settings.hub},
-                "ownerReferences": [owner],
-            },
-            "spec": {
-                "clusterIP": "None",
-                "publishNotReadyAddresses": True,
-                "selector": {HUB: settings.hub, NAME_PREFIX + name: "true"},
-            },
-        }
-        for name in names
-    ]
-
-
-def hub_policy(settings: PodSettings) -> Manifest:
-    """Return the policy of all pods of this hub: nobody reaches them, and jobs.network goes out."""
-    dns = [{"protocol": protocol, "port": _DNS_PORT} for protocol in ("UDP", "TCP")]
-    allowed: list[Manifest] = [{"ports": dns}]
-    if settings.network == "shared":
-        allowed = [{}]
-    elif settings.network == "outbound":
-        public = {"ipBlock": {"cidr": "0.0.0.0/0", "except": list(_PRIVATE)}}
-        private = [{"ipBlock": {"cidr": str(each)}} for each in settings.network_allow]
-        allowed.append({"to": [public, *private]})
-    return _policy(
-        f"hublet-{settings.hub}",
-        settings,
-        selector={NETWORK: settings.hub},
-        ingress=[],
-        egress=allowed,
-    )
-
-
-def group_policy(order: LaunchOrder, settings: PodSettings, *, owner: Manifest) -> Manifest:
-    """Return the policy of a network group: its members reach each other."""
-    selector = {HUB: settings.hub, GROUP: group_label(order) or ""}
-    members: list[Manifest] = [{"podSelector": {"matchLabels": selector}}]
-    name = f"hublet-{settings.hub}-{selector[GROUP]}"
-    policy = _policy(
-        name, settings, selector=selector, ingress=[{"from": members}], egress=[{"to": members}]
-    )
-    policy["metadata"]["ownerReferences"] = [owner]
-    return policy
-
-
-def _policy(
-    name: str,
-    settings: PodSettings,
-    *,
-    selector: Mapping[str, str],
-    ingress: list[Manifest],
-    egress: list[Manifest],
-) -> Manifest:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": name, "labels": {HUB: settings.hub}},
-        "spec": {
-            "podSelector": {"matchLabels": dict(selector)},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": ingress,
-            "egress": egress,
-        },
-    }
 
 
 def stop_patch(ended_by: str) -> Manifest:

@@ -59,9 +59,14 @@ def observation_of(observed: ObservedPod) -> Observation:
         return Observation(phase=Phase.running, started_at=started)
     if (lost := _lost(observed)) is not None:
         return lost
-    if state is not None and state.running is not None:
+    if state is not None and state.running is not None and not _is_over(pod):
         started = observed.hub_time(state.running.startedAt)
-        return Observation(phase=Phase.running, started_at=started)
+        is_silent = _is_node_silent(pod)
+        return Observation(
+            phase=Phase.unknown if is_silent else Phase.running,
+            started_at=started,
+            reason="its node does not answer" if is_silent else None,
+        )
     if pod.status is not None and pod.status.phase in {"Failed", "Succeeded"}:
         return _ended_without_state(observed)
     return Observation(phase=Phase.pending, reason=pending_reason(pod))
@@ -156,7 +161,38 @@ def _lost(observed: ObservedPod) -> Observation | None:
         return Observation(
             phase=Phase.unknown, reason="its pod was deleted, and its node is silent"
         )
-    return Observation(phase=Phase.gone, reason="its node was lost")
+    why = _disruption(observed.pod)
+    return Observation(
+        phase=Phase.gone, reason=f"its node was lost: {why}" if why else "its node was lost"
+    )
+
+
+def _is_over(pod: Pod) -> bool:
+    """Tell whether the cluster has given up a pod, whatever its node said last of the job.
+
+    It does so when the node was removed, or declared out of service: nothing runs there any more.
+    """
+    return pod.status is not None and pod.status.phase in {"Failed", "Succeeded"}
+
+
+def _is_node_silent(pod: Pod) -> bool:
+    """Tell whether a node has stopped to answer: only then a pod is not ready whose containers are."""
+    conditions = (pod.status.conditions if pod.status is not None else None) or ()
+    known = {each.type: each.status for each in conditions}
+    return known.get("ContainersReady") == "True" and known.get("Ready") == "False"
+
+
+def _disruption(pod: Pod) -> str | None:
+    """Return why the cluster itself ends a pod."""
+    conditions = (pod.status.conditions if pod.status is not None else None) or ()
+    for each in conditions:
+        if each.type == "DisruptionTarget" and each.status == "True":
+            return each.message or each.reason
+    return None
+
+
+def _end_message(pod: Pod) -> str | None:
+    return _pod_message(pod) or _disruption(pod)
 
 
 def _node(pod: Pod) -> str | None:
@@ -171,7 +207,7 @@ def _ended_without_state(observed: ObservedPod) -> Observation:
             stopped=observed.ended_by == STOPPED,
             timed_out=_is_timed_out(observed),
         )
-    return Observation(phase=Phase.gone, reason=_pod_message(observed.pod) or "its pod failed")
+    return Observation(phase=Phase.gone, reason=_end_message(observed.pod) or "its pod failed")
 
 
 def pending_reason(pod: Pod) -> str | None:

@@ -45,6 +45,7 @@ from hublet.runtime.kubernetes.pod_status import (
     started_at_of,
     usage_of,
 )
+from hublet.runtime.kubernetes.pod_watch import watch_pods
 from hublet.runtime.records import LaunchOrder, RunnerCapabilities
 
 NAME = "kubernetes"
@@ -56,7 +57,6 @@ _NO_DEVICES = "its flavor has devices of a machine; a cluster takes gpu=n (jobs.
 _WRONG_ORDER = frozenset(
     {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 )
-_WATCH_SECONDS = 300
 _PAUSE_SECONDS = 2.0
 # Times of a cluster are cut to whole seconds: a job is not cheated of the rest.
 _ROUNDING_SECONDS = 1.0
@@ -92,6 +92,8 @@ def kubernetes_runner(settings: Settings) -> "KubernetesRunner":
         disk_bytes=jobs.pod_disk_bytes,
         network=jobs.network,
         network_allow=jobs.network_allow,
+        hub_pods=dict(label.split("=", 1) for label in jobs.hub_pods),
+        hub_namespace=cluster.home,
     )
     return KubernetesRunner(cluster=cluster, settings=pods)
 
@@ -188,23 +190,9 @@ class KubernetesRunner:
             watching.cancel()
 
     async def _watch(self) -> None:
-        """Queue every pod that changes; after a break all of them."""
-        labels = self._labels()
-        while True:
-            try:
-                found = self.cluster.api.list(Pod, labels=labels)
-                async for pod in found:
-                    self._changed.put_nowait(name_of(pod))
-                async for _, pod in self.cluster.api.watch(
-                    Pod,
-                    labels=labels,
-                    server_timeout=_WATCH_SECONDS,
-                    resource_version=found.resourceVersion,
-                ):
-                    self._changed.put_nowait(name_of(pod))
-            except CLUSTER_ERRORS as error:
-                log.info("a watch of the cluster broke off", error=text_of(error))
-            await asyncio.sleep(_PAUSE_SECONDS)
+        """Queue every pod, then each that changes."""
+        async for name in watch_pods(self.cluster, self._labels()):
+            self._changed.put_nowait(name)
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
         with ignore_status(HTTPStatus.NOT_FOUND):
@@ -261,7 +249,12 @@ class KubernetesRunner:
         with ignore_status(HTTPStatus.NOT_FOUND):
             state = job_state(await self._get(handle))
             if state is not None and state.running is not None:
-                return PodAttachPoint(cluster=self.cluster, pod=handle, hub=self.settings.hub)
+                return PodAttachPoint(
+                    cluster=self.cluster,
+                    pod=handle,
+                    hub=self.settings.hub,
+                    has_addresses=bool(self.settings.hub_pods),
+                )
         return None
 
     async def close(self) -> None:

@@ -44,7 +44,13 @@ class Sender:
             )  # fmt: skip
         body = render_body(delivery.event.payload, target.webhook_id)
         number = delivery.attempts + 1
-        with span("delivery", delivery=delivery.id, webhook=target.webhook_id, attempt=number):
+        with span(
+            "delivery",
+            parent=delivery.event.trace,
+            delivery=delivery.id,
+            webhook=target.webhook_id,
+            attempt=number,
+        ):
             if target.url is None:
                 return await self._start_job(delivery, target, target.secrets, body)
             return await self._call(delivery, target, target.url, body)

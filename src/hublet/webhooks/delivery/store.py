@@ -128,7 +128,7 @@ async def list_events(conn: Reader, event_ids: Collection[str]) -> dict[str, Out
     rows = await conn.fetch_all(
         """
         SELECT id, payload, repo_id, repo_type, repo_name, repo_owner_id, repo_private,
-               resource_group_id
+               resource_group_id, trace
         FROM webhook_events WHERE id IN each($1) AND id >= $2 AND id <= $3
         """,
         json.dumps(list(event_ids)), *_span(event_ids),
@@ -218,7 +218,12 @@ def delivery_record(row: Row, event: OutgoingEvent) -> ClaimedDelivery:
 
 
 def _event_record(row: Row) -> OutgoingEvent:
-    return OutgoingEvent(id=row["id"], payload=row["payload"].encode(), repo=repo_snapshot(row))
+    return OutgoingEvent(
+        id=row["id"],
+        payload=row["payload"].encode(),
+        repo=repo_snapshot(row),
+        trace=row["trace"],
+    )
 
 
 async def end_deliveries(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
+from hublet.core.tracing import current_traceparent
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import DELIVERIES_CHANNEL, Domain
 from hublet.webhooks.triggers.records import Candidate, NewDelivery, Trigger, TriggeredEvent
@@ -50,11 +51,12 @@ async def add_event(conn: Connection, trigger: Trigger) -> TriggeredEvent:
         """
         INSERT INTO webhook_events
             (id, scope, action, repo_id, repo_type, repo_name, repo_owner_id, repo_private,
-             resource_group_id, payload, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+             resource_group_id, payload, created_at, trace)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
         """,
         event.id, trigger.scope, trigger.action, repo.id, repo.type, repo.name, repo.owner_id,
         repo.private, repo.resource_group_id, trigger.payload.decode(), event.created_at,
+        current_traceparent(),
     )  # fmt: skip
     return event
 
