@@ -119,7 +119,7 @@ def _both(bench: Workbench, endpoint: str) -> Iterator[tuple[GitNodes, GitNodes]
 
 
 def _small_pushes(bench: Workbench, hubs: tuple[GitNodes, GitNodes]) -> Iterator[Row]:
-    many = {f"{number}.txt": os.urandom(60) for number in range(max(10, int(_FILES * bench.share)))}
+    many = {f"{number}.txt": os.urandom(60) for number in range(_file_count(bench))}
     for hub in hubs:
         hub.begin("many")
         hub.push("many", many, node=0)
@@ -129,8 +129,8 @@ def _small_pushes(bench: Workbench, hubs: tuple[GitNodes, GitNodes]) -> Iterator
         stored, local = (hub.push("many", change, node=number) for hub in hubs)
         return stored, local
 
-    count = max(2, int(_PUSHES * bench.share))
-    yield _row("small push, on alternating nodes", [once(number) for number in range(count)])
+    pairs = [once(number) for number in range(_push_count(bench))]
+    yield _row("small push, on alternating nodes", pairs)
 
 
 def _clones(bench: Workbench, hubs: tuple[GitNodes, GitNodes], name: str) -> Iterator[Row]:
@@ -142,14 +142,29 @@ def _clones(bench: Workbench, hubs: tuple[GitNodes, GitNodes], name: str) -> Ite
         ]
         # The first one warms both up.
         temperature = "cold" if is_cold else "warm"
-        yield _row(f"clone of {_SUBJECTS[name]}, {temperature} node", pairs[1:])
+        yield _row(f"clone of {_content(bench, name)}, {temperature} node", pairs[1:])
 
 
-_SUBJECTS = {"many": f"{_FILES:,} files in {_PUSHES + 1} packs", "large": "64 MB"}
+def _content(bench: Workbench, name: str) -> str:
+    if name == "large":
+        return f"{_large_size(bench) / 1e6:.0f} MB"
+    return f"{_file_count(bench):,} files in {_push_count(bench) + 1} packs"
+
+
+def _file_count(bench: Workbench) -> int:
+    return max(10, int(_FILES * bench.share))
+
+
+def _push_count(bench: Workbench) -> int:
+    return max(2, int(_PUSHES * bench.share))
+
+
+def _large_size(bench: Workbench) -> int:
+    return max(100_000, int(_LARGE_BYTES * bench.share))
 
 
 def _large(bench: Workbench, hubs: tuple[GitNodes, GitNodes]) -> Iterator[Row]:
-    size = max(100_000, int(_LARGE_BYTES * bench.share))
+    size = _large_size(bench)
     for hub in hubs:
         hub.begin("large")
         (hub.folder / "large" / ".gitattributes").unlink(missing_ok=True)
@@ -163,7 +178,8 @@ def _large(bench: Workbench, hubs: tuple[GitNodes, GitNodes]) -> Iterator[Row]:
     first = [once(0)]
     yield from _clones(bench, hubs, "large")
     yield _row(
-        "push of a pack of 64 MB", first + [once(number) for number in range(1, bench.rounds)]
+        f"push of a pack of {_content(bench, 'large')}",
+        first + [once(number) for number in range(1, bench.rounds)],
     )
 
 
