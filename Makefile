@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 serve: $(VENV)/.serve ## Start the hub (ARGS="--port 9000" passes flags on)
 	@exec $(BIN)/hublet serve $(ARGS)
@@ -45,6 +45,18 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 
 acceptance: $(VENV)/.dev $(VENV)/.clients ## Drive real processes with the real clients
 	$(BIN)/pytest tests/acceptance $(ARGS)
+
+# Several nodes on PostgreSQL and an object storage, without a shared folder, behind a balancer that alternates.
+NODES ?= 2
+ON_NODES := HUBLET_TEST_NODES=$(NODES) HUBLET_TEST_STORE=s3 $(BIN)/pytest -k postgresql
+# What a change is held to: git, discussions, mails and inboxes, shells and ports of jobs.
+NODES_BRIEF := $(addprefix tests/acceptance/test_,git.py discussions.py notifications.py ssh.py)
+
+acceptance-nodes: $(VENV)/.dev $(VENV)/.clients ## The same through several nodes (NODES=3), PostgreSQL only
+	$(ON_NODES) tests/acceptance $(ARGS)
+
+test-nodes: $(VENV)/.dev $(VENV)/.clients ## Run a part of it, in two minutes
+	$(ON_NODES) -n $(WORKERS) --dist worksteal -k "postgresql and not sandbox" $(NODES_BRIEF) $(ARGS)
 
 bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -96,4 +108,4 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 
-.PHONY: help serve test test-full test-rest test-again check format acceptance bench docs pictures clean
+.PHONY: help serve test test-full test-rest test-again check format acceptance acceptance-nodes test-nodes bench docs pictures clean

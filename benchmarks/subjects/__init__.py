@@ -23,6 +23,7 @@ from benchmarks.subjects import (
     notifications_streams,
     notify,
     oauth,
+    packs,
     pages,
     proxy,
     receiver,
@@ -89,5 +90,6 @@ SUBJECTS: dict[str, Measure] = {
     "receiver": receiver.measure,
     "registry": registry.measure,
     "attacks": attacks.measure,
+    "packs": packs.measure,
     "scale": scale.measure,
 }

@@ -1,11 +1,10 @@
 """Jobs of a hub that runs find each other in groups, also while it is killed and started again."""
 
+import json
 from typing import Any
 
-from hublet.jobs.logs.reader import log_path
 from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
-from runtime.attempts import lines_of
 from runtime.networks.machines import needs_networks
 
 pytestmark = needs_networks
@@ -59,7 +58,6 @@ class Owner:
     """Somebody with a token, and the jobs under one name."""
 
     def __init__(self, place: Place, name: str) -> None:
-        self._place = place
         self._token = _run(place, "token", "create", "ada", "--role", "write").strip()
         self.path = f"/api/jobs/{name}"
 
@@ -84,22 +82,29 @@ class Owner:
     def cancel(self, hub: Server, job_id: str) -> None:
         self.ask(hub, "POST", f"{self.path}/{job_id}/cancel")
 
-    def meets(self, job_id: str, **expected: list[str]) -> None:
+    def meets(self, hub: Server, job_id: str, **expected: list[str]) -> None:
         """Wait until a job says that it meets these, and nobody else."""
         wanted = {label: " ".join(sorted(ids)) or "nobody" for label, ids in expected.items()}
 
         def is_so() -> bool:
-            said = self._said(job_id)
+            said = self._said(hub, job_id)
             return all(said.get(label) == ids for label, ids in wanted.items())
 
         try:
             wait_until(is_so, seconds=SOON_SECONDS)
         except AssertionError:
-            assert self._said(job_id) == wanted
+            assert self._said(hub, job_id) == wanted
 
-    def _said(self, job_id: str) -> dict[str, str]:
-        log = log_path(self._place.data_dir, job_id)
-        pairs = [line.partition(": ") for line in (lines_of(log) if log.exists() else [])]
+    def _said(self, hub: Server, job_id: str) -> dict[str, str]:
+        """Return the last of what a job said of each name, as any node tells it."""
+        with hub.client(self._token) as client:
+            events = client.get(f"{self.path}/{job_id}/logs", params={"follow": "false"}).text
+        lines = [
+            json.loads(each.removeprefix("data: "))["data"]
+            for each in events.splitlines()
+            if each.startswith("data: ")
+        ]
+        pairs = [line.partition(": ") for line in lines]
         return {label: ids for label, _, ids in pairs}
 
 
@@ -124,26 +129,27 @@ def test_a_group_meets_by_hostname_and_alias_and_survives_a_killed_hub(place: Pl
         four = alone.join(hub, "leader")
         five = lab.join(hub, "worker", resourceGroupId=group["id"])
         for member in (one, two, three):
-            lab.meets(member, all=[one, two, three], leader=[one], worker=[one, two])
-        alone.meets(four, all=[four], leader=[four], worker=[])
-        lab.meets(five, all=[five], leader=[], worker=[five])
+            lab.meets(hub, member, all=[one, two, three], leader=[one], worker=[one, two])
+        alone.meets(hub, four, all=[four], leader=[four], worker=[])
+        lab.meets(hub, five, all=[five], leader=[], worker=[five])
         hub.process.kill()
 
     with serving(place, "--test-mode", variables=VARIABLES) as hub:
         six = lab.join(hub, "leader")
         for member in (one, two, three, six):
-            lab.meets(member, all=[one, two, three, six], leader=[one, six], worker=[one, two])
+            lab.meets(hub, member, all=[one, two, three, six], leader=[one, six], worker=[one, two])
         lab.cancel(hub, one)
         for member in (two, three, six):
-            lab.meets(member, all=[two, three, six], leader=[six], worker=[two])
+            lab.meets(hub, member, all=[two, three, six], leader=[six], worker=[two])
         for member in (two, three, five, six):
             lab.cancel(hub, member)
         alone.cancel(hub, four)
-        wait_until(lambda: left_in(place) == ["lock"], seconds=SOON_SECONDS)
+        wait_until(lambda: left_in(place) == {"lock"}, seconds=SOON_SECONDS)
 
 
-def left_in(place: Place) -> list[str]:
-    return [path.name for path in (place.data_dir / "jobs" / "networks").iterdir()]
+def left_in(place: Place) -> set[str]:
+    """Return what is left of networks, at each node where there are several."""
+    return {path.name for path in place.folder.glob("**/data/jobs/networks/*")}
 
 
 def test_three_members_of_the_default_flavor_meet_on_two_cores(place: Place) -> None:
@@ -154,6 +160,6 @@ def test_three_members_of_the_default_flavor_meet_on_two_cores(place: Place) -> 
         members = [ada.join(hub) for _ in range(3)]
 
         for member in members:
-            ada.meets(member, all=members)
+            ada.meets(hub, member, all=members)
         for member in members:
             ada.cancel(hub, member)

@@ -28,6 +28,7 @@ MOST_ANSWERS = 30
 MUCH_LATER = timedelta(days=60)
 
 
+@pytest.mark.timeout(900 + 30 * KILLS)
 @pytest.mark.parametrize("seed", [17])
 async def test_no_kill_loses_a_file_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
     place, chance = Place(folder=tmp_path), random.Random(seed)
