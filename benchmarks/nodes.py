@@ -131,8 +131,8 @@ def api_nodes(cluster: Cluster, count: int, *, share: float) -> Iterator[list[Se
 
 
 @contextmanager
-def worker_nodes(cluster: Cluster, count: int, *, share: float) -> Iterator[list[Child]]:
-    """Run so many workers, each with its share of a core."""
+def worker_nodes(cluster: Cluster, count: int) -> Iterator[list[Child]]:
+    """Run so many workers; `held_to` gives them shares of a core once they are warm."""
     with ExitStack() as stack:
         workers = []
         for number in range(count):
@@ -147,7 +147,6 @@ def worker_nodes(cluster: Cluster, count: int, *, share: float) -> Iterator[list
                     )
                 )
             )
-        stack.enter_context(held_to(share, workers))
         yield workers
 
 

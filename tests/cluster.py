@@ -1,24 +1,32 @@
 """Cluster for tests: nodes as processes on one PostgreSQL, behind a balancer.
 
 `HUBLET_TEST_NODES=2` lets `processes.serving`, and with it the acceptance tests on PostgreSQL, start
-that many nodes instead of one. `HUBLET_TEST_STORE` names the store that they share.
+that many nodes instead of one. `HUBLET_TEST_STORE` names the store that they share; `s3` is an object
+storage that the tests start themselves.
 """
 
+import atexit
+import hashlib
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from balancer import Balancer, balancing
+from object_storage import CREDENTIALS, ObjectStorage
 from processes import HUBLET, READY_SECONDS, Place, Process, Server, started, wait_until
 
 NODES_VARIABLE = "HUBLET_TEST_NODES"
 STORE_VARIABLE = "HUBLET_TEST_STORE"
 # The value of `store` for nodes that share one data folder.
 ONE_FOLDER = "folder"
+# That of the variable for an object storage of the tests' own.
+OBJECT_STORAGE = "s3"
 
 # Longer than the balancer takes to notice that a node is not ready any more.
 DRAIN_SECONDS = "1"
@@ -86,13 +94,33 @@ class Cluster:
         self.wait_until_ready()
 
 
-def wanted_nodes(place: Place) -> int:
-    """Return how many nodes the tests ask for by their environment; only PostgreSQL has several."""
-    return 1 if place.database_url is None else int(os.environ.get(NODES_VARIABLE, "1"))
+def wanted_nodes() -> int:
+    """Return how many nodes a hub on PostgreSQL has, by the environment of the tests."""
+    return int(os.environ.get(NODES_VARIABLE, "1"))
 
 
-def wanted_store() -> str:
-    return os.environ.get(STORE_VARIABLE, ONE_FOLDER)
+def wanted_store(place: Place) -> str:
+    """Return the store of the hub at a place; in an object storage each has a part of its own."""
+    wanted = os.environ.get(STORE_VARIABLE, ONE_FOLDER)
+    if wanted != OBJECT_STORAGE:
+        return wanted
+    return _object_storage().url(hashlib.sha256(str(place.folder).encode()).hexdigest()[:24])
+
+
+def store_variables(store: str) -> dict[str, str]:
+    """Return the settings of a process that uses a store; none for one folder."""
+    return {} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store, **CREDENTIALS}
+
+
+@cache
+def _object_storage() -> ObjectStorage:
+    """Start the object storage of this process of tests, which ends with it."""
+    folder = tempfile.TemporaryDirectory(prefix="hublet-s3-", ignore_cleanup_errors=True)
+    server = ObjectStorage(Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(server.stop)
+    server.start()
+    return server
 
 
 @contextmanager
@@ -116,14 +144,14 @@ def cluster(
         shared = {
             "HUBLET_BASE_URL": balancer.address,
             "HUBLET_SERVER_TRUSTED_PROXIES": "127.0.0.1,::1",
-            **({} if store == ONE_FOLDER else {"HUBLET_STORAGE_URL": store}),
+            **store_variables(store),
             **(variables or {}),
         }
         arguments = ("serve", "--json", *flags)
         members = [
             Node(
-                place=place if store == ONE_FOLDER or not number else _beside(place, number),
-                port=_free_port(),
+                place=place if store == ONE_FOLDER or not number else beside(place, number),
+                port=free_port(),
                 arguments=arguments,
                 variables=shared,
                 program=program,
@@ -134,7 +162,7 @@ def cluster(
         for node in members:
             stack.callback(node.stop)
             if node.place is not place:
-                _copy_keys(place, node.place)
+                copy_keys(place, node.place)
             said = node.start()
             balancer.add(node.address)
             if "firstAdministrator" in said:
@@ -153,13 +181,14 @@ def cluster(
         yield running
 
 
-def _beside(place: Place, number: int) -> Place:
+def beside(place: Place, number: int) -> Place:
+    """Return the place of another node, whose data folder is its own."""
     folder = place.folder / f"node-{number}"
     folder.mkdir(exist_ok=True)
     return Place(folder=folder, database_url=place.database_url)
 
 
-def _copy_keys(place: Place, to: Place) -> None:
+def copy_keys(place: Place, to: Place) -> None:
     """Give a node with a folder of its own the keys of the cluster."""
     to.data_dir.mkdir(mode=0o700, exist_ok=True)
     keys = to.data_dir / "secret.keys"
@@ -167,7 +196,8 @@ def _copy_keys(place: Place, to: Place) -> None:
     keys.write_bytes((place.data_dir / "secret.keys").read_bytes())
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

@@ -180,14 +180,23 @@ def serving(
     *flags: str,
     variables: Mapping[str, str] | None = None,
     program: Sequence[str] = HUBLET,
+    alone: bool = False,
 ) -> Iterator[Server]:
-    """Serve a hub: one process, or as many nodes behind a balancer as HUBLET_TEST_NODES says."""
+    """Serve a hub: one process, or as many nodes behind a balancer as HUBLET_TEST_NODES says.
+
+    `alone` is for tests whose subject is one process: its signals, sockets or children.
+    """
     # Imported here, because it uses this module.
     from cluster import cluster, wanted_nodes, wanted_store  # noqa: PLC0415
 
-    if (nodes := wanted_nodes(place)) > 1:
+    if not alone and place.database_url is not None and (nodes := wanted_nodes()) > 1:
         with cluster(
-            place, *flags, nodes=nodes, store=wanted_store(), variables=variables, program=program
+            place,
+            *flags,
+            nodes=nodes,
+            store=wanted_store(place),
+            variables=variables,
+            program=program,
         ) as running:
             yield running.server
         return
@@ -207,5 +216,10 @@ def serving(
 
 @contextmanager
 def working(place: Place, *, variables: Mapping[str, str] | None = None) -> Iterator[RunningWorker]:
+    """Run a worker beside a hub, with the store of its nodes where it has several."""
+    from cluster import store_variables, wanted_nodes, wanted_store  # noqa: PLC0415 - as above
+
+    if place.database_url is not None and wanted_nodes() > 1:
+        variables = {**store_variables(wanted_store(place)), **(variables or {})}
     with started(place, "worker", "--json", variables=variables) as process:
         yield RunningWorker(process=process, name=process.told()["worker"])

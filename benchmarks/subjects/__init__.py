@@ -25,6 +25,7 @@ from benchmarks.subjects import (
     pages,
     proxy,
     receiver,
+    registry,
     revoke,
     scale,
     scim,
@@ -84,6 +85,7 @@ SUBJECTS: dict[str, Measure] = {
     "jobs": jobs.measure,
     "proxy": proxy.measure,
     "receiver": receiver.measure,
+    "registry": registry.measure,
     "attacks": attacks.measure,
     "scale": scale.measure,
 }

@@ -23,6 +23,7 @@ from hublet.doctor import HubExamination
 from hublet.gateway import routes as gateway
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
 from hublet.gateway.tunnels import TunnelMiddleware, Tunnels
+from hublet.gateway.usage_meter import UsageMeter
 from hublet.jobs import routes as jobs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge
@@ -32,6 +33,9 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
+from hublet.registry import credentials_routes as registry_credentials
+from hublet.registry import routes as registry
+from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -54,8 +58,12 @@ FEATURES = (
     accounts,
     tokens,
     login,
+    # Before the repositories: a name of an image may have any part that their addresses have.
+    registry,
     repos,
     community,
+    registry_tokens,
+    registry_credentials,
     jobs,
     gateway,
     webhooks,
@@ -109,6 +117,7 @@ def _add_ways_into_jobs(app: FastAPI) -> None:
     app.state.jobs = RunnerAvailability(database.hub.settings)
     app.state.metrics = _metrics()
     app.state.tunnels = Tunnels(database)
+    app.state.job_meter = UsageMeter(app.state.jobs, app.state.tunnels)
     app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,
@@ -147,6 +156,7 @@ def _with_tunnels(app: FastAPI, inner: ASGIApp) -> ASGIApp:
         app.state.database,
         ports=app.state.ports,
         find_attach_point=app.state.jobs.attach_point,
+        meter=app.state.jobs.usage,
     )
 
 

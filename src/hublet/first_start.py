@@ -20,6 +20,7 @@ from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
+from hublet.registry import collection as registry
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
 from hublet.repos.packs import store as packs_store
@@ -68,6 +69,7 @@ async def prepare(
         await _check_store(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
+        await registry.schedule_collection(conn)
         await scrubber.schedule(conn)
         await chunker.schedule_cutting(conn)
         await job_volumes.add_prune_task(conn)

@@ -81,9 +81,6 @@ PUT DELETE       /api/spaces/{repo:path}/volumes                                
 GET              /api/spaces/{repo:path}/logs/{kind}                                    spaces              space logs
 GET              /api/spaces/{repo:path}/(events|metrics)                               spaces              space events
 POST             /api/kernels/access-request/approve                                    kernels             kernels
-GET              /api/registry/token                                                    containers          containers
-ANY              /v2/{rest:path}                                                        containers          container registry
-GET              /api/containers                                                        containers          containers
 
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search

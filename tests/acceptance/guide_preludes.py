@@ -101,6 +101,15 @@ $ mkdir engine && echo "one shovel" > engine/coal.txt
 ```
 """
 
+# Images, logins and settings of container tools lie in the reader's folder, not in the machine's.
+CONTAINER_TOOLS = """
+```console
+$ echo "{}" > auth.json
+$ printf '[storage]\\ndriver = "vfs"\\ngraphroot = "%s"\\nrunroot = "%s"\\n' $PWD/images $PWD/run > storage.conf
+$ export REGISTRY_AUTH_FILE=$PWD/auth.json CONTAINERS_STORAGE_CONF=$PWD/storage.conf BUILDAH_ISOLATION=chroot
+```
+"""
+
 # By the names of the pages.
 PRELUDES: dict[str, str] = {
     "browser": A_HUB + ADA + VARIABLES,
@@ -112,6 +121,7 @@ PRELUDES: dict[str, str] = {
     "notifications": A_HUB + ADA + ENGINE + GRACE,
     "oauth": A_HUB + ADA,
     "jobs": A_HUB + ADA + VARIABLES,
+    "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
     "repositories": A_HUB + ADA + VARIABLES,
     "storage": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,

@@ -15,6 +15,9 @@ from hublet.jobs.schedules.service import MAX_SCHEDULED_JOBS
 from hublet.notifications.inbox.stream import MOST_STREAMS
 from hublet.notifications.watch_schemas import MOST_PER_REQUEST
 from hublet.notifications.watches import MOST_MUTED, MOST_WATCHED
+from hublet.registry import names as registry_names
+from hublet.registry.routes import LARGEST_MANIFEST
+from hublet.registry.tokens import MOST_REPOSITORIES, TOKEN_LIFE
 from hublet.repos import names
 from hublet.repos.commits.parser import MOST_OPERATIONS
 from hublet.repos.files import batch
@@ -22,6 +25,7 @@ from hublet.repos.pruning import REGISTRATION_AGE
 from hublet.repos.xet.cas import MOST_UPLOADS, MOST_UPLOADS_OF_USER
 from hublet.storage.shards import LARGEST_SHARD
 from hublet.storage.xorbs import LARGEST_CHUNK, MOST_CHUNKS
+from oci_images import needed
 
 ROOT = Path(__file__).parents[2]
 PATHS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
@@ -36,6 +40,8 @@ JOBS, LIMITS = Settings().jobs, Settings().limits
 def test_every_command_shows_what_the_page_shows(name: str, tmp_path: Path) -> None:
     if name in {"command-line", "jobs", "webhooks"} and shutil.which("bwrap") is None:
         pytest.skip("The page runs jobs in the sandbox, which needs bubblewrap.")
+    for program in ("bwrap", "buildah", "skopeo", "busybox") if name == "containers" else ():
+        needed(program)
     with a_guide_runner(tmp_path) as reader:
         reader.follow(PRELUDES[name])
         reader.follow(PAGES[name])
@@ -68,6 +74,10 @@ def test_a_guide_leads_on(name: str) -> None:
     [
         ("notifications", f"| {MOST_WATCHED} each; {MOST_PER_REQUEST} in a request |"),
         ("notifications", f"| open streams of a user | {MOST_STREAMS} |"),
+        ("containers", f"| a manifest | {LARGEST_MANIFEST / 2**20:g} MiB |"),
+        ("containers", f"| a name | {registry_names.MAX_NAME_LENGTH} characters |"),
+        ("containers", f"| repositories of one registry token | {MOST_REPOSITORIES} |"),
+        ("containers", f"| a registry token | {TOKEN_LIFE.total_seconds() / 3600:g} hour;"),
         ("jobs", f"| {JOBS.timeout_seconds / 60:g} minutes unless"),
         ("jobs", f"says so, {JOBS.max_timeout_seconds / 86400:g} days at most"),
         ("jobs", f"| {JOBS.concurrent} (`jobs.concurrent`)"),

@@ -1,5 +1,7 @@
 """Several nodes and several processes on one PostgreSQL, as operators run them."""
 
+import itertools
+import json
 import os
 import re
 import signal
@@ -147,7 +149,8 @@ def test_a_rolling_restart_under_load_fails_no_request(postgresql_place: Place) 
 def test_a_node_that_stops_says_so_serves_on_and_ends_its_streams(
     postgresql_place: Place,
 ) -> None:
-    with serving(postgresql_place, variables={"HUBLET_SERVER_DRAIN_SECONDS": "3600"}) as server:
+    variables = {"HUBLET_SERVER_DRAIN_SECONDS": "3600"}
+    with serving(postgresql_place, variables=variables, alone=True) as server:
         stream = "/api/notifications/stream"
         with server.client(server.token) as client, client.stream("GET", stream) as events:
             assert events.status_code == 200
@@ -163,7 +166,10 @@ def test_a_node_that_stops_says_so_serves_on_and_ends_its_streams(
 
 
 def test_an_api_leaves_the_work_to_a_worker_that_shows_its_health(place: Place) -> None:
-    with serving(place, "--role", "api") as server, server.client(server.token) as client:
+    with (
+        serving(place, "--role", "api", alone=True) as server,
+        server.client(server.token) as client,
+    ):
         body = {"type": "model", "name": "engine"}
         assert client.post("/api/repos/create", json=body).status_code == 200
         assert level(client, "hublet_outbox_waiting") > 0
@@ -176,6 +182,41 @@ def test_an_api_leaves_the_work_to_a_worker_that_shows_its_health(place: Place) 
                 wait_until(
                     lambda: level(health, "hublet_outbox_waiting") == 0, seconds=READY_SECONDS
                 )
+
+
+def test_each_node_shows_what_a_job_uses_that_one_of_them_runs(
+    postgresql_place: Place, bucket_url: str
+) -> None:
+    variables = {"HUBLET_JOBS_RUNNER": "process"}
+    with (
+        cluster(postgresql_place, nodes=2, store=bucket_url, variables=variables) as running,
+        running.server.client(running.server.token) as client,
+    ):
+        body = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["sleep", "600"]}
+        job = f"/api/jobs/admin/{client.post('/api/jobs/admin', json=body).json()['id']}"
+
+        def is_running() -> bool:
+            stage: str = client.get(job).json()["status"]["stage"]
+            return stage == "RUNNING"
+
+        wait_until(is_running, seconds=READY_SECONDS)
+        used = [measured_memory(f"{node.address}{job}", client) for node in running.nodes]
+        client.post(f"{job}/cancel").raise_for_status()
+        wait_until(lambda: not is_running(), seconds=READY_SECONDS)
+
+    assert all(used)
+
+
+def measured_memory(url: str, client: httpx2.Client) -> int:
+    """Return the memory of the first measurement that is not empty, or of the tenth."""
+    memory = 0
+    with client.stream("GET", f"{url}/metrics") as stream:
+        metrics = (line for line in stream.iter_lines() if line.startswith("data: "))
+        for line in itertools.islice(metrics, 10):
+            memory = json.loads(line.removeprefix("data: "))["memory_used_bytes"]
+            if memory:
+                break
+    return int(memory)
 
 
 def level(client: httpx2.Client, name: str) -> float:
@@ -194,7 +235,10 @@ def children_of(pid: int) -> list[int]:
 
 
 def test_processes_behind_one_port_are_restarted_and_told_apart(postgresql_place: Place) -> None:
-    with serving(postgresql_place, "--processes", "2") as server, server.client() as client:
+    with (
+        serving(postgresql_place, "--processes", "2", alone=True) as server,
+        server.client() as client,
+    ):
         expected = {"api-1", "api-2", "worker"}
         popen = server.process.popen
         before = children_of(popen.pid)
@@ -216,7 +260,7 @@ def test_processes_behind_one_port_are_restarted_and_told_apart(postgresql_place
 
 
 def test_children_stop_when_their_parent_was_killed(postgresql_place: Place) -> None:
-    with serving(postgresql_place, "--processes", "2") as server:
+    with serving(postgresql_place, "--processes", "2", alone=True) as server:
         children = children_of(server.process.popen.pid)
         server.process.kill()
         wait_until(

@@ -51,10 +51,11 @@ def test_a_hub_moves_to_a_shared_store_and_back(
 
     def visit(name: str, **variables: str) -> tuple[str, list[str]]:
         given = {f"HUBLET_STORAGE_{key.upper()}": value for key, value in variables.items()}
-        with serving(place, variables=given) as server:
+        # Alone: nodes with folders of their own have nothing that could be moved.
+        with serving(place, variables=given, alone=True) as server:
             return look_at(server.address, token, tmp_path / name)
 
-    with serving(place) as server:
+    with serving(place, alone=True) as server:
         assert server.token is not None
         token = server.token
         api = HfApi(endpoint=server.address, token=server.token)

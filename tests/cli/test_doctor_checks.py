@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hublet.core.config import Settings, load
-from hublet.core.config.kinds import FlavorSize, ImageSource
+from hublet.core.config.kinds import FlavorSize, ImageSource, RegistryRule
 from hublet.core.sealing import KeyRing
 from hublet.doctor import checks, database
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
@@ -19,6 +19,7 @@ from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.storage import s3_store
 from mail_servers import mail_server
+from runtime.images.remote_registry import remote_registry
 
 
 def with_server(url: str) -> Settings:
@@ -144,6 +145,11 @@ MAPPED = (
             "Every image is this machine: names of images do not matter.",
             id="processes",
         ),
+        pytest.param(
+            {"registries": (RegistryRule(pattern="ghcr.io"),), "images": MAPPED[:1]},
+            "python:* is /srv/python. Others are pulled from this hub and from ghcr.io.",
+            id="registries",
+        ),
         pytest.param({"runner": "docker"}, "The engine has or pulls them.", id="docker"),
         pytest.param(
             {"runner": "docker", "images": MAPPED[:1]},
@@ -162,6 +168,21 @@ def test_without_any_image_the_way_out_is_told(tmp_path: Path) -> None:
         "None is mapped, and this machine's own programs are forbidden: jobs are refused.",
         "Map names of images in jobs.images, or set jobs.host_programs to true.",
     )
+
+
+async def test_which_registries_answer_is_told(tmp_path: Path) -> None:
+    async with remote_registry() as registry:
+        host = registry.host
+        rules = (
+            RegistryRule(pattern=host, is_plain=True),
+            RegistryRule(pattern="127.0.0.1:1", is_plain=True),
+            RegistryRule(pattern="*"),
+        )
+        answers, refuses = await checks.check_registries(on(tmp_path, registries=rules))
+
+    assert answers == ok("registries", f"{host} answers.")
+    assert refuses.status is FindingStatus.warning
+    assert refuses.found == "127.0.0.1:1 does not answer: 127.0.0.1:1 refused the connection."
 
 
 NOW = datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC)

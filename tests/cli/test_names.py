@@ -35,6 +35,7 @@ def test_these_are_all_commands() -> None:
         "org add", "org list", "org plan", "org visibility",
         "org member add", "org member role", "org member remove", "org member list",
         "token create", "token list", "token revoke",
+        "registry-credentials set", "registry-credentials list", "registry-credentials remove",
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
         "task list", "task retry",

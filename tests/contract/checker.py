@@ -73,7 +73,14 @@ class Contract:
         self._any_error = {
             "headers": {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}},
             "content": {
-                "application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
+                "application/json": {
+                    "schema": {
+                        "anyOf": [
+                            {"$ref": "#/components/schemas/Error"},
+                            {"$ref": "#/components/schemas/RegistryErrors"},
+                        ]
+                    }
+                },
                 "application/scim+json": {"schema": {"$ref": "#/components/schemas/ScimError"}},
             },
         }

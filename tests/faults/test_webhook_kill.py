@@ -2,6 +2,8 @@
 
 import random
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from faults.content_events import with_database
 from faults.webhook_inbox import Inbox, inbox
@@ -10,7 +12,7 @@ from hublet.webhooks.delivery.committer import LARGEST_GROUP
 from hublet.webhooks.delivery.lanes import PER_HOST
 from hublet.webhooks.delivery.store import LEASE
 from patience import SOON_SECONDS
-from processes import Place, serving, wait_until
+from processes import Place, serving, wait_until, working
 from webhooks.engine_rows import a_webhook, trigger_many
 
 KILLS = 10
@@ -54,6 +56,25 @@ def test_a_restarted_server_delivers_what_the_killed_one_held_and_waits_for_no_l
         before = box.arrived.total()
         with serving(place, variables=TEST_MODE):
             wait_until(lambda: not left or box.arrived.total() > before, seconds=SOON_SECONDS)
+
+
+def test_two_workers_share_deliveries_and_a_killed_one_loses_none(
+    fresh_url: Callable[[], str], tmp_path: Path
+) -> None:
+    place = Place(folder=tmp_path, database_url=fresh_url())
+    with inbox() as box:
+        webhooks = _prepare(place, box)
+        with working(place, variables=TEST_MODE), working(place, variables=TEST_MODE) as killed:
+            expected = set[str]()
+            for _ in range(5):
+                expected |= _trigger(place, webhooks)
+            wait_until(lambda: box.arrived.total() > EACH, seconds=SOON_SECONDS)
+            killed.process.kill()
+            wait_until(lambda: _states(place) == {"delivered"}, seconds=3 * SOON_SECONDS)
+    assert set(box.arrived) == expected
+    # The living one never repeats; the dead one's, no more than were in flight or unwritten.
+    assert box.arrived.total() - len(expected) <= PER_HOST + LARGEST_GROUP
+    assert _attempts(place) == len(expected)
 
 
 def _prepare(place: Place, box: Inbox) -> list[str]:

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from hublet.storage.contents import put_blob
-from hublet.storage.object_store import LocalStore, ObjectKey, blob_key, xorb_key
+from hublet.storage.object_store import (
+    NEVER,
+    LocalStore,
+    ObjectKey,
+    blob_key,
+    part_key,
+    xorb_key,
+)
 from hublet.storage.records import Blob
 from repos.git_objects import git_sha1
 
@@ -34,6 +41,46 @@ def age(store: LocalStore, key: ObjectKey) -> None:
 
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_copy_is_another_name_of_the_same_file(store: LocalStore, tmp_path: Path) -> None:
+    put(store, part_key("a"))
+    age(store, part_key("a"))
+
+    for _ in range(2):
+        store.copy(part_key("a"), blob_key(DIGEST), size=len(CONTENT))
+    found = store.stat(blob_key(DIGEST))
+    store.delete([part_key("a")], before=NEVER)
+
+    assert found is not None
+    assert found.modified_at > LONG_AGO
+    assert store.read(blob_key(DIGEST)) == CONTENT
+    assert names_in(tmp_path) == [DIGEST]
+
+
+def test_a_copy_is_written_where_files_have_one_name(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path, __: Path) -> None:
+        raise PermissionError
+
+    put(store, part_key("a"))
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+    store.copy(part_key("a"), blob_key(DIGEST), size=len(CONTENT))
+
+    assert store.read(blob_key(DIGEST)) == CONTENT
+
+
+def test_what_is_shorter_than_it_should_be_is_not_copied(store: LocalStore) -> None:
+    put(store, part_key("a"))
+
+    with pytest.raises(EOFError):
+        store.copy(part_key("a"), blob_key(DIGEST), size=len(CONTENT) + 1)
+    with pytest.raises(FileNotFoundError):
+        store.copy(part_key("b"), blob_key(DIGEST), size=len(CONTENT))
+
+    assert store.stat(blob_key(DIGEST)) is None
 
 
 def test_a_spool_is_kept_under_its_digest(store: LocalStore, tmp_path: Path) -> None:

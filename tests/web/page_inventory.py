@@ -22,6 +22,7 @@ from hublet.jobs.metrics import PERIOD_SECONDS, UsageLimits, append_sample, hist
 from hublet.jobs.records import Usage
 from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
+from registry.stored_images import a_config, a_manifest, an_index, digest_of
 from repos.commits import file, header, ndjson
 
 PASSWORD = "correct horse battery"
@@ -63,6 +64,7 @@ PAGES = (
     _page("datasets", "/datasets"),
     _page("spaces", "/spaces"),
     _page("kernels", "/kernels"),
+    _page("containers", "/containers"),
     _page("no models of this name", "/models?search=nothing"),
     _page("search", "/search?q=engine"),
     _page("search without result", "/search?q=zzzzqqqq"),
@@ -91,6 +93,13 @@ PAGES = (
     _page("folder of a bucket", "/buckets/ada/box/tree/data"),
     _page("file of a bucket", "/buckets/ada/box/tree/data/notes.txt"),
     _page("container", "/containers/ada/loom"),
+    _page("tag of a container", "/containers/ada/loom/tags/1.0"),
+    _page("platforms of a tag", "/containers/ada/loom/tags/latest"),
+    _page("deletion of a tag", "/containers/ada/loom/delete-tag/1.0"),
+    _page("retention of images", "/containers/ada/loom/settings/retention"),
+    _page("settings of a container", "/containers/ada/loom/settings"),
+    _page("files of a container", "/containers/ada/loom/tree"),
+    _page("empty container", "/containers/ada/spindle"),
     _page("empty model", "/ada/empty"),
     _page("empty model, a reader", "/ada/empty", who="charles"),
     _page("upload to a bucket", "/buckets/ada/box/upload/data"),
@@ -554,6 +563,8 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         _commit(ada, f"{kind}s/ada/{name}", files, f"Add {name}")
     for name, kind in (("box", "bucket"), ("loom", "container"), ("empty-box", "bucket")):
         _create(ada, name, kind)
+    _create(ada, "spindle", "container")
+    _images(ada)
     _answer(ada.put("/api/buckets/ada/box/files/data/notes.txt", content=b"Some notes.\n"))
     _answer(ada.put("/api/buckets/ada/box/files/curve.png", content=_picture()))
     _create(ada, "empty")
@@ -574,6 +585,22 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         "commit": last["commitOid"],
         "first_commit": first["commitOid"],
     }
+
+
+def _images(ada: httpx2.Client) -> None:
+    """Push an image under a tag, and an index of it under another."""
+    config = a_config("ADD rootfs /", "RUN make && make install", Cmd=["weave"], User="ada")
+    layers = [b"base" * 4000, b"made" * 900]
+    manifest = a_manifest(config, layers)
+    index = an_index({"linux/amd64": manifest})
+    for blob in (config, *layers):
+        query = {"digest": digest_of(blob)}
+        sent = ada.post("/v2/ada/loom/blobs/uploads/", params=query, content=blob)
+        assert sent.status_code == 201, sent.text
+    for tag, content in (("1.0", manifest), ("latest", index)):
+        kind = {"Content-Type": json.loads(content)["mediaType"]}
+        put = ada.put(f"/v2/ada/loom/manifests/{tag}", content=content, headers=kind)
+        assert put.status_code == 201, put.text
 
 
 def _config(**values: int) -> str:

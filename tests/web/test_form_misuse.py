@@ -114,6 +114,8 @@ class Place:
             "{namespace}": self.person,
             "{name}": self.person,
             "{path:path}": "notes.txt",
+            # A tag of a container.
+            "{rest:path}": "latest",
             "{webhook_id}": "0" * 24,
             "{email_id}": "0" * 24,
             "{token_id}": "0" * 24,

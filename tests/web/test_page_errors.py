@@ -101,3 +101,16 @@ async def test_a_failure_of_the_hub_is_a_page_with_the_request_id(
     assert page.status_code == 500
     assert page.headers["x-request-id"] in page.text
     assert "broken on purpose" not in page.text
+
+
+async def test_a_form_that_is_too_large_is_answered_with_a_page(
+    client: httpx2.AsyncClient,
+) -> None:
+    content = b"x" * (2**20 + 1)
+    page = await client.post("/login", content=content, headers=BROWSER)
+    plain = await client.post("/login", content=content)
+
+    assert (page.status_code, plain.status_code) == (413, 413)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "The body must have at most 1048576 bytes." in page.text
+    assert plain.json() == {"error": "The body must have at most 1048576 bytes."}

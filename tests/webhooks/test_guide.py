@@ -25,11 +25,13 @@ from hublet.events import (
     RepoConfigUpdated,
     RepoContentUpdated,
     RepoFilesUpdated,
+    RepoImagesUpdated,
     RepoMoved,
     RepoSnapshot,
     ThreadSnapshot,
     ThreadUpdated,
     UpdatedFile,
+    UpdatedImage,
     UpdatedRef,
 )
 from hublet.webhooks.delivery.backoff import SCHEDULE, SECOND
@@ -54,6 +56,7 @@ MODEL = RepoSnapshot(
 BUCKET = replace(
     MODEL, id="6af9735f29ea2002586654a5", type="bucket", name="ada/store", head_sha=None, tags=()
 )
+CONTAINER = replace(BUCKET, id="6af9735f29ea2002586654a7", type="container", name="ada/tool")
 DATASET = replace(
     MODEL, id="6af9735f29ea2002586654a6", type="dataset", name="ada/tables", private=True, tags=()
 )
@@ -106,6 +109,18 @@ EVENTS: list[Event] = [
                 size=51200,
             ),
             UpdatedFile(path="2025/scan.png", action="delete"),
+        ),
+        actor_id=ADA,
+    ),
+    RepoImagesUpdated(
+        repo=CONTAINER,
+        updated_images=(
+            UpdatedImage(
+                path="",
+                tag="1.0",
+                old_digest=None,
+                new_digest="sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            ),
         ),
         actor_id=ADA,
     ),

@@ -17,6 +17,7 @@ from hublet.events import (
     RepoCreated,
     RepoDeleted,
     RepoFilesUpdated,
+    RepoImagesUpdated,
     RepoMoved,
     RepoSnapshot,
     ThreadCreated,
@@ -24,6 +25,7 @@ from hublet.events import (
     ThreadSnapshot,
     ThreadUpdated,
     UpdatedFile,
+    UpdatedImage,
     UpdatedRef,
 )
 from hublet.webhooks.triggers.payload import TRIGGER_EVENTS, render_body, trigger_of
@@ -40,6 +42,8 @@ MODEL = RepoSnapshot(
     tags=("region:us",),
 )
 BUCKET = replace(MODEL, type="bucket", head_sha=None)
+CONTAINER = replace(MODEL, type="container", head_sha=None)
+OLD_DIGEST, NEW_DIGEST = f"sha256:{'4' * 64}", f"sha256:{'5' * 64}"
 THREAD = ThreadSnapshot(
     id="e" * 24,
     kind="discussion",
@@ -68,6 +72,10 @@ WITH_HEAD = SHOWN_REPO | {"headSha": "1" * 40}
 SHOWN_BUCKET = SHOWN_REPO | {
     "type": "bucket",
     "url": {"web": f"{HUB}/buckets/ada/engine", "api": f"{HUB}/api/buckets/ada/engine"},
+}
+SHOWN_CONTAINER = SHOWN_REPO | {
+    "type": "container",
+    "url": {"web": f"{HUB}/containers/ada/engine", "api": f"{HUB}/api/containers/ada/engine"},
 }
 SHOWN_THREAD = {
     "id": "e" * 24,
@@ -154,6 +162,31 @@ FACTS: list[Any] = [
             ],
         },
         id="files of a bucket change",
+    ),
+    pytest.param(
+        RepoImagesUpdated(
+            repo=CONTAINER,
+            updated_images=(
+                UpdatedImage(path="", tag="1.0", old_digest=None, new_digest=NEW_DIGEST),
+                UpdatedImage(path="gpu", tag="1.0", old_digest=OLD_DIGEST, new_digest=None),
+                UpdatedImage(path="", tag=None, old_digest=OLD_DIGEST, new_digest=None),
+            ),
+            actor_id=ACTOR,
+        ),
+        ("repo", "repo.content", "update"),
+        {
+            "repo": SHOWN_CONTAINER,
+            "updatedRefs": [
+                {"ref": "refs/tags/1.0", "oldSha": None, "newSha": NEW_DIGEST},
+                {"ref": "refs/tags/gpu/1.0", "oldSha": OLD_DIGEST, "newSha": None},
+            ],
+            "updatedImages": [
+                {"image": "ada/engine", "tag": "1.0", "digest": NEW_DIGEST, "oldDigest": None},
+                {"image": "ada/engine/gpu", "tag": "1.0", "digest": None, "oldDigest": OLD_DIGEST},
+                {"image": "ada/engine", "tag": None, "digest": None, "oldDigest": OLD_DIGEST},
+            ],
+        },
+        id="tags of a container are pushed and deleted",
     ),
     pytest.param(
         ThreadCreated(thread=THREAD, comment=COMMENT, actor_id=ACTOR),

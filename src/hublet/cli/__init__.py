@@ -22,6 +22,7 @@ _MODULES = {
     "users": ("user",),
     "organizations": ("org",),
     "tokens": ("token",),
+    "registry_credentials": ("registry-credentials",),
     "oauth_apps": ("oauth",),
     "tasks": ("task",),
     "storage": ("storage", "backup", "restore"),

@@ -30,6 +30,7 @@ async def examine(settings: Settings) -> list[Finding]:
         await checks.check_mail(settings),
         await checks.check_jobs(settings, is_thorough=True),
         checks.check_images(settings),
+        *await checks.check_registries(settings),
         *await _check_data(settings),
     ]
 

@@ -1,5 +1,6 @@
 """Checks of the settings and the machine: URL, networks, data folder, git, mail, runner, clock."""
 
+import asyncio
 import shutil
 import stat
 import subprocess
@@ -15,12 +16,15 @@ from hublet.core.config import VARIABLE, Network, Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
+from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
+from hublet.runtime.images.registry_client import RegistryTransport
 from hublet.runtime.images.rootfs import HOST
+from hublet.runtime.images.sources import image_map, named_registries
 from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import runner
-from hublet.runtime.supervisor.runner_selection import choose_runner, image_map
+from hublet.runtime.supervisor.runner_selection import choose_runner
 from hublet.storage.object_store import probe_store
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
@@ -41,6 +45,11 @@ _GIT_SECONDS = 10.0
 _MAIL = "mail"
 
 _IMAGES = "images"
+_REGISTRIES = "registries"
+_REGISTRY_SECONDS = 5.0
+_REGISTRY_ADVICE = (
+    "Jobs use what is on this machine of its images, and fail without; see jobs.registries."
+)
 
 _JOBS = "jobs"
 _JOBS_ADVICE = "Until then jobs are refused, or wait."
@@ -274,6 +283,10 @@ def check_images(settings: Settings) -> Finding:
     if settings.jobs.runner == "process":
         return ok(_IMAGES, "Every image is this machine: names of images do not matter.")
     sources = image_map(settings)
+    if settings.jobs.registries:
+        mapped = f"{_format_sources(settings.jobs.images)}. " if settings.jobs.images else ""
+        names = ", ".join(rule.pattern for rule in settings.jobs.registries)
+        return ok(_IMAGES, f"{mapped}Others are pulled from this hub and from {names}.")
     if not sources:
         return warning(
             _IMAGES,
@@ -283,6 +296,33 @@ def check_images(settings: Settings) -> Finding:
     if not settings.jobs.images:
         return ok(_IMAGES, "Every image runs with this machine's own programs; none is mapped.")
     return ok(_IMAGES, f"{_format_sources(sources)}. Others are refused.")
+
+
+async def check_registries(settings: Settings) -> list[Finding]:
+    """Ask each registry and mirror that is named whether it answers; it may take seconds."""
+    if settings.jobs.runner not in {"auto", "sandbox"}:
+        return []
+    return [await _check_registry(settings, *each) for each in named_registries(settings)]
+
+
+async def _check_registry(settings: Settings, name: str, url: str) -> Finding:
+    transport = RegistryTransport(settings)
+    try:
+        async with (
+            asyncio.timeout(_REGISTRY_SECONDS),
+            transport.stream("GET", url, {}, is_named=True) as response,
+        ):
+            status = response.status
+    except (OutgoingFailed, TimeoutError) as error:
+        why = str(error) or f"it did not answer within {_REGISTRY_SECONDS:g} seconds."
+        return warning(_REGISTRIES, f"{name} does not answer: {why}", _REGISTRY_ADVICE)
+    finally:
+        await transport.close()
+    if status in {200, 401}:
+        return ok(_REGISTRIES, f"{name} answers.")
+    return warning(
+        _REGISTRIES, f"{name} answers with status {status}, as no registry does.", _REGISTRY_ADVICE
+    )
 
 
 def _renamed_images(settings: Settings) -> str:

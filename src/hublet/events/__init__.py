@@ -66,10 +66,12 @@ from hublet.events.repos import (
     RepoCreated,
     RepoDeleted,
     RepoFilesUpdated,
+    RepoImagesUpdated,
     RepoLiked,
     RepoMoved,
     RepoSnapshot,
     UpdatedFile,
+    UpdatedImage,
     UpdatedRef,
 )
 
@@ -105,6 +107,7 @@ __all__ = [
     "RepoCreated",
     "RepoDeleted",
     "RepoFilesUpdated",
+    "RepoImagesUpdated",
     "RepoLiked",
     "RepoMoved",
     "RepoSnapshot",
@@ -122,6 +125,7 @@ __all__ = [
     "ThreadSnapshot",
     "ThreadUpdated",
     "UpdatedFile",
+    "UpdatedImage",
     "UpdatedRef",
     "UserCreated",
     "UserDisabled",

@@ -40,6 +40,20 @@ class UpdatedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatedImage:
+    """A tag of an image that moved; no old digest: created, no new one: deleted.
+
+    Without a tag it is a manifest that had none when it was deleted.
+    """
+
+    # The path of the image below its repository, mostly empty.
+    path: str
+    tag: str | None
+    old_digest: str | None
+    new_digest: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepoCreated(Event):
     """A repository was created."""
 
@@ -96,6 +110,16 @@ class RepoFilesUpdated(Event):
     repo: RepoSnapshot
     updated_files: tuple[UpdatedFile, ...]
     actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoImagesUpdated(Event):
+    """Tags of a container were pushed, or tags and manifests deleted; by nobody: its retention rule."""
+
+    kind = "repo.images-updated"
+    repo: RepoSnapshot
+    updated_images: tuple[UpdatedImage, ...]
+    actor_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,10 +78,11 @@ class Guest:
 class TunnelOrder:
     """What one machine of the hub asks another for, on behalf of a client with these credentials."""
 
-    kind: Literal["port", "forward", "session"]
+    # `usage` is told without credentials: the machine that asks has checked, and sends on, numbers.
+    kind: Literal["port", "forward", "listen", "session", "usage"]
     job_id: str
     attempt: int
-    # Of a port, and of a host that is forwarded to over SSH.
+    # Of a port, of a host that is forwarded to over SSH, and of one that is listened on in the job.
     port: int = 0
     host: str = ""
     # Of a client of a port.

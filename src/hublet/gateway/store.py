@@ -1,4 +1,4 @@
-"""SQL of the gateway: jobs with their current attempt, browser passes, and owners of SSH keys."""
+"""SQL of the gateway: jobs with their current attempt, browser passes, orders, and owners of SSH keys."""
 
 import json
 from collections.abc import Sequence
@@ -107,6 +107,22 @@ async def find_pass(conn: Reader, target: JobPort, *, digests: Sequence[str]) ->
         json.dumps(digests), target.job_id, target.port, micros(),
     )  # fmt: skip
     return BrowserPass(session_id=row["id"], user_id=row["user_id"]) if row else None
+
+
+async def use_order(conn: Connection, nonce: str, *, now: int, until: int) -> bool:
+    """Note that an order between machines is served; return False if it was before.
+
+    Both times are on the clock of leases. Orders that are too old in any case are removed.
+    """
+    await conn.execute("DELETE FROM tunnel_orders WHERE expires_at < $1", now)
+    rows = await conn.claim(
+        """
+        INSERT INTO tunnel_orders (nonce, expires_at) VALUES ($1, $2)
+        ON CONFLICT (nonce) DO NOTHING RETURNING nonce
+        """,
+        nonce, until,
+    )  # fmt: skip
+    return bool(rows)
 
 
 async def find_key_holder(conn: Reader, fingerprint: str) -> KeyHolder | None:

@@ -3,19 +3,20 @@
 A machine sends an order to that of the job: one request, which asks for an upgrade and has the order
 sealed with the hub's key ring in its body. So nobody else can make or read one. It is for one machine,
 for a minute and for one use, and carries the credentials of the client, whose rights both machines
-check. After the upgrade the connection leads to a port of the job, or to a process in it.
+check. After the upgrade the connection leads to a port of the job, to a process in it,
+to what it uses, or brings what comes to a port in it.
 """
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from hublet.core.clock import monotonic
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
@@ -25,6 +26,7 @@ from hublet.core.ids import random_bytes
 from hublet.core.leases import lease_clock
 from hublet.core.machine import identify
 from hublet.core.sealing import SealBroken
+from hublet.gateway import store
 from hublet.gateway.errors import (
     CannotJoinNetwork,
     JobElsewhere,
@@ -43,7 +45,9 @@ from hublet.gateway.ports.upstream import Upstream
 from hublet.gateway.records import Guest, JobPort, TunnelOrder
 from hublet.gateway.ssh import service
 from hublet.gateway.ssh.job_attachment import AttachPointFinder, JobAttacher, SessionRequest
+from hublet.gateway.ssh.remote_listeners import serve_listener
 from hublet.gateway.ssh.remote_sessions import serve_session
+from hublet.gateway.usage_meter import AttemptMeter, send_usage
 from hublet.jobs.errors import SecretsGone
 from hublet.runtime.attach.attachments import socket_pair
 from hublet.runtime.errors import CannotAttach
@@ -179,6 +183,7 @@ class TunnelMiddleware:
         *,
         ports: ReverseProxy,
         find_attach_point: AttachPointFinder,
+        meter: AttemptMeter,
     ) -> None:
         self._app = app
         self._database = database
@@ -186,42 +191,48 @@ class TunnelMiddleware:
         # Without tunnels of its own: an order ends here.
         self._attacher = JobAttacher(database=database, find_attach_point=find_attach_point)
         self._machine_id = identify(database.hub.settings).id
-        # Each order that was served, and until when it could be served again.
-        self._used: dict[str, float] = {}
+        self._meter = meter
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or scope["path"] != TUNNEL_PATH:
             await self._app(scope, receive, send)
             return
         try:
-            await self._serve(self._open(await _read_body(receive)), scope)
+            await self._serve(await self._open(await _read_body(receive)), scope)
         except HubError as error:
             await hub_error_response(error)(scope, receive, send)
 
-    def _open(self, body: bytes) -> TunnelOrder:
+    async def _open(self, body: bytes) -> TunnelOrder:
         """Return the order in a request. Raises TunnelDenied."""
         try:
             plain = self._database.hub.keys.open(body, context=_CONTEXT)
         except SealBroken:
             raise TunnelDenied from None
         sealed = msgspec.json.decode(plain, type=_SealedOrder)
-        now = monotonic()
-        self._used = {nonce: until for nonce, until in self._used.items() if until > now}
-        left = sealed.until - lease_clock()
-        if sealed.machine_id != self._machine_id or left < 0 or sealed.nonce in self._used:
+        now = lease_clock()
+        if sealed.machine_id != self._machine_id or sealed.until < now:
             raise TunnelDenied
-        self._used[sealed.nonce] = now + left / 1_000_000 + 1
+        # In the database: this machine may have several processes, and each could be asked.
+        async with self._database.transaction() as conn:
+            if not await store.use_order(conn, sealed.nonce, now=now, until=sealed.until):
+                raise TunnelDenied
         return sealed.order
 
     async def _serve(self, order: TunnelOrder, scope: Any) -> None:
         if order.kind == "port":
             await self._join(scope, await self._dial_port(order), order)
             return
+        if order.kind == "usage":
+            await self._serve_usage(scope, order)
+            return
         guest = await self._admit(order)
         try:
             if order.kind == "forward":
                 made = await self._attacher.dial(guest, host=order.host, port=order.port)
                 await self._join(scope, made, order)
+            elif order.kind == "listen":
+                listener = await self._attacher.listen(guest, order.port)
+                await self._join_to(scope, order, lambda made: serve_listener(made, listener))
             else:
                 await self._run_session(scope, guest, order)
         except NothingListens:
@@ -251,8 +262,25 @@ class TunnelMiddleware:
     async def _run_session(self, scope: Any, guest: Guest, order: TunnelOrder) -> None:
         request = msgspec.json.decode(order.session, type=SessionRequest)
         attachment = await self._attacher.begin(guest, request)
+        await self._join_to(scope, order, lambda made: serve_session(made, attachment))
+
+    async def _serve_usage(self, scope: Any, order: TunnelOrder) -> None:
+        async with self._database.read() as conn:
+            running = await store.find_running(conn, order.job_id)
+        if running is None or running.job.attempt != order.attempt:
+            raise JobElsewhere(order.job_id)
+        measure = partial(self._meter, running.runner, running.handle)
+        await self._join_to(scope, order, lambda made: send_usage(made, measure))
+
+    async def _join_to(
+        self,
+        scope: Any,
+        order: TunnelOrder,
+        serve: Callable[[socket.socket], Coroutine[None, None, None]],
+    ) -> None:
+        """Hand the connection of a request over to what serves a socket here."""
         ours, theirs = socket_pair()
-        serving = asyncio.create_task(serve_session(ours, attachment), name="remote-session")
+        serving = asyncio.create_task(serve(ours), name=f"remote-{order.kind}")
         try:
             await self._join(scope, theirs, order)
         finally:

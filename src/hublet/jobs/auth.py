@@ -17,7 +17,7 @@ from hublet.jobs.errors import (
     NamespaceNotFound,
     ScheduledJobNotFound,
 )
-from hublet.jobs.records import Availability, JobFilter, Stage
+from hublet.jobs.records import Availability, JobFilter, Meter, Stage
 from hublet.tokens.auth import JobRunner, caller_of
 
 # In the User-Agent of `huggingface_hub`, the `hf` command and `@huggingface/hub`.
@@ -94,8 +94,16 @@ async def _availability(request: Request) -> Availability:
     return availability
 
 
-# What can run here, for routes that start or measure a job.
+# What can run here, for routes that start a job.
 JobAvailability = Annotated[Availability, Depends(_availability)]
+
+
+async def _meter(request: Request) -> Meter:
+    meter: Meter = request.app.state.job_meter.usage
+    return meter
+
+
+JobUsageMeter = Annotated[Meter, Depends(_meter)]
 
 
 async def recheck_access(

@@ -192,6 +192,11 @@ class ImageNotFound(InvalidRequest):
         )
 
 
+class ImageRefused(InvalidRequest):
+    def __init__(self, sentence: str) -> None:
+        super().__init__(f"dockerImage: {sentence}")
+
+
 class ScheduledJobNotFound(NotFound):
     def __init__(self, scheduled_job_id: str) -> None:
         super().__init__(f"There is no scheduled job {scheduled_job_id}, or you cannot see it.")

@@ -10,7 +10,7 @@ import asyncio
 import math
 import os
 import struct
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from hublet.core.schema import Schema
 from hublet.jobs import hardware, statistics_store, store
 from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.logs.source import JobLog, StoredLog
-from hublet.jobs.records import Flavor, MeasuredAttempt, Stage, Usage
+from hublet.jobs.records import Flavor, MeasuredAttempt, Meter, Stage, Usage
 
 KEEP_ALIVE_SECONDS = 30.0
 _PERIOD_SECONDS = 1.0
@@ -46,9 +46,6 @@ _SECOND = 1_000_000
 # Values are kept as logarithms: 16 bits reach beyond any size, to less than a thousandth.
 _STEPS = 1000
 _MOST = 2**16 - 1
-
-# Measures an attempt, by the name of its runner and its handle; None: nobody can tell right now.
-Meter = Callable[[str, str], Awaitable[Usage | None]]
 
 
 class GpuMetric(Schema):
@@ -104,10 +101,7 @@ async def follow_metrics(
 
 async def measure(job: MeasuredAttempt, settings: Settings, meter: Meter) -> JobMetric:
     """Return what a job uses; zero when nobody can tell, because the client waits for each one."""
-    usage: Usage | None = None
-    if job.runner is not None and job.handle is not None:
-        usage = await meter(job.runner, job.handle)
-    usage = usage or _NO_USAGE
+    usage = await meter(job) or _NO_USAGE
     size = flavor_size(job.flavor, settings)
     millicores = max(1, round(size.cores * 1000))
     return JobMetric(

@@ -1,5 +1,6 @@
 """Records of jobs: the spec, the stage, what a runner observes and measures (interface 2.2)."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -236,6 +237,8 @@ class MeasuredAttempt:
     # None: no attempt runs right now.
     runner: str | None = None
     handle: str | None = None
+    # None: every machine reaches it.
+    machine_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +304,10 @@ class Usage:
     gpu_percent: int | None = None
 
 
+# Measures an attempt, wherever it runs; None: nobody can tell right now.
+Meter = Callable[[MeasuredAttempt], Awaitable[Usage | None]]
+
+
 class Availability(Protocol):
     """What can run jobs on this hub; implemented by the runtime."""
 
@@ -309,10 +316,6 @@ class Availability(Protocol):
 
         Raises NoRunner, NoNetworkGroups and ImageNotFound.
         """
-        ...
-
-    async def usage(self, runner: str, handle: str) -> Usage | None:
-        """Return what an attempt uses now; None when nobody can tell."""
         ...
 
 

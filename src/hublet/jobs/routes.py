@@ -15,6 +15,7 @@ from hublet.jobs.auth import (
     AccessToJobs,
     JobAvailability,
     JobFilterQuery,
+    JobUsageMeter,
     recheck_access,
 )
 from hublet.jobs.event_stream import follow_events
@@ -138,14 +139,14 @@ async def stream_job_metrics(
     request: Request,
     database: Db,
     access: AccessToJob,
-    availability: JobAvailability,
+    meter: JobUsageMeter,
     job_id: str,
 ) -> Response:
     """Follow what a job uses: an event `metric` each second while it runs, until it is over."""
     async with database.read() as conn:
         job = await service.get(conn, access, job_id)
     check = partial(recheck_access, request, database, access, job.id)
-    measures = partial(follow_metrics, database, job.id, meter=availability.usage)
+    measures = partial(follow_metrics, database, job.id, meter=meter)
     return EventStream(request, measures, check_access=check)
 
 

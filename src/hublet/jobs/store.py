@@ -338,7 +338,7 @@ async def list_finished(conn: Reader, job_ids: Collection[str]) -> set[str]:
 async def find_measured_attempt(conn: Reader, job_id: str) -> MeasuredAttempt | None:
     row = await conn.fetch_one(
         """
-        SELECT j.id, j.stage, j.spec, j.attempt, a.runner, a.handle FROM jobs j
+        SELECT j.id, j.stage, j.spec, j.attempt, a.runner, a.handle, a.machine_id FROM jobs j
         LEFT JOIN job_attempts a
             ON a.job_id = j.id AND a.number = j.attempt AND a.ended_at IS NULL
         WHERE j.id = $1
@@ -354,6 +354,7 @@ async def find_measured_attempt(conn: Reader, job_id: str) -> MeasuredAttempt | 
         attempt=row["attempt"],
         runner=row["runner"],
         handle=row["handle"] or None,
+        machine_id=row["machine_id"],
     )
 
 

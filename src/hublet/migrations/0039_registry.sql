@@ -17,6 +17,7 @@ CREATE TABLE registry_blobs (
 );
 
 CREATE INDEX registry_blobs_of_content ON registry_blobs (sha256);
+CREATE INDEX registry_blobs_of_digest ON registry_blobs (digest);
 CREATE INDEX registry_blobs_by_touch ON registry_blobs (touched_at);
 
 CREATE TABLE registry_manifests (

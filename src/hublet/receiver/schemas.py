@@ -90,6 +90,19 @@ class WebhookPayloadUpdatedFile(_Part):
     size: int | None = None
 
 
+class WebhookPayloadUpdatedImage(_Part):
+    """A tag of a container's image that was pushed or deleted."""
+
+    # As in a pull, without the host: owner/name, or a path below it.
+    image: str
+    # None for a manifest that was deleted and had no tag.
+    tag: str | None = None
+    # None for what was deleted.
+    digest: str | None = None
+    # None for what was created.
+    oldDigest: str | None = None
+
+
 class WebhookPayload(_Part):
     """What the body of a delivery says, version 3."""
 
@@ -101,4 +114,5 @@ class WebhookPayload(_Part):
     movedTo: WebhookPayloadMovedTo | None = None
     updatedRefs: list[WebhookPayloadUpdatedRef] | None = None
     updatedFiles: list[WebhookPayloadUpdatedFile] | None = None
+    updatedImages: list[WebhookPayloadUpdatedImage] | None = None
     updatedConfig: dict[str, Any] | None = None

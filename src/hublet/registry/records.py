@@ -1,5 +1,6 @@
 """Records of the registry: names of images, descriptors, manifests, blobs, tags and uploads."""
 
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -42,11 +43,49 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """What a manifest says of a blob or of another manifest."""
+
+    digest: str
+    size: int | None = None
+    media_type: str | None = None
+    # Whether the registry must have it: what clients fetch elsewhere, or carry with them, need not
+    # be there, nor what no known field names.
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedManifest:
+    """A manifest that arrived, and what it says."""
+
+    digest: str
+    media_type: str
+    content: bytes
+    # Each digest once, without the subject.
+    references: tuple[Descriptor, ...] = ()
+    subject: str | None = None
+    artifact_type: str | None = None
+    annotations: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Referrer:
+    """A manifest that is about another one, as a list of referrers shows it."""
+
+    digest: str
+    media_type: str
+    size: int
+    artifact_type: str | None = None
+    annotations: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryBlob:
     digest: str
     # Under which the store has it.
     sha256: str
     size: int
+    touched_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +93,18 @@ class Tag:
     name: str
     digest: str
     pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryCredential:
+    """How an owner logs in to another registry."""
+
+    # A user or an organization; empty: the hub itself.
+    owner_id: str
+    host: str
+    username: str
+    sealed_secret: str = field(repr=False)
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +116,85 @@ class Upload:
     user_id: str
     # How many bytes arrived.
     size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadPart:
+    """Bytes of an upload that arrived with one request, and lie in the store as one object."""
+
+    upload_id: str
+    # Of its first byte.
+    position: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoImage:
+    """An image of a repository, with what is counted of it."""
+
+    path: str
+    tags: int
+    manifests: int
+    # The newest of its manifests.
+    pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTag:
+    """A tag with the manifest that it stands for."""
+
+    image: str
+    name: str
+    digest: str
+    media_type: str
+    artifact_type: str | None
+    manifest_size: int
+    content: bytes
+    pushed_at: datetime
+    # The name of a user; None: the account is gone.
+    pushed_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagPosition:
+    """Position of the last tag on a page of a list, the newest first."""
+
+    # In microseconds.
+    pushed_at: int
+    image: str
+    name: str
+
+    @staticmethod
+    def start() -> "TagPosition":
+        return TagPosition(pushed_at=(1 << 63) - 1, image="", name="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownManifest:
+    image: str
+    digest: str
+    media_type: str
+    artifact_type: str | None
+    subject: str | None
+    size: int
+    content: bytes
+    pushed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRule:
+    """Which images of a repository are kept; all of them where a field is None."""
+
+    # So many tags of each image, those pushed last.
+    keep_tags: int | None = None
+    # Manifests without a tag are removed after so many days.
+    untagged_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageItem:
+    """A blob or a manifest of an image."""
+
+    image: ImageKey
+    digest: str

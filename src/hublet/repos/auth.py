@@ -1,6 +1,6 @@
 """Parameters of requests as annotated types: the repository that a path names, and the body."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from enum import Enum, StrEnum
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 
 from hublet.accounts.names import RESERVED
 from hublet.core.http.exchange import exchange_of
-from hublet.core.http.routers import Router, mirror_routes
+from hublet.core.http.routers import DeferredRoute, Router, mirror_routes
 from hublet.login.auth import MaybeSession
 from hublet.login.sessions import caller_of
 from hublet.repos.download_counter import DownloadCounter
@@ -231,13 +231,19 @@ async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddres
 FilesRepo = Annotated[RepoAddress, Depends(_files_repo)]
 
 
-def mirror_for_containers(buckets: Router) -> Router:
-    """Return the same routes for containers.
+def mirror_for_containers(buckets: Router, *, without: Collection[str] = ()) -> Router:
+    """Return the same routes for containers, except for functions that the registry has itself.
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
+    mirrored = Router()
+    mirrored.routes = [
+        route
+        for route in buckets.routes
+        if isinstance(route, DeferredRoute) and route.endpoint.__name__ not in without
+    ]
     return mirror_routes(
-        buckets,
+        mirrored,
         tag="containers",
         path=("/buckets", "/containers"),
         name=("bucket", "container"),

@@ -9,7 +9,7 @@ HubError
 ├── AuthenticationNeeded 401
 │   └── CasTokenRefused
 ├── NotAllowed      403
-│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, CasAccessRefused
+│   └── AccessNotGranted, RightNeeded, CannotCreateThere, PathOfRegistry, InvalidLink, CasAccessRefused
 ├── NotFound        404
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
 │   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
@@ -290,6 +290,16 @@ class PathTakenInBucket(Conflict):
     def __init__(self, paths: list[str]) -> None:
         super().__init__(f"{', '.join(paths)}: {PATH_TAKEN}")
         self.paths = paths
+
+
+class PathOfRegistry(NotAllowed):
+    """What the registry keeps in a container changes by pushes and deletions there."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} belongs to the container registry: blobs and manifests are pushed and deleted "
+            "by docker, podman and their like, not as files."
+        )
 
 
 class ConditionFailed(HubError):

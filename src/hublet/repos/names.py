@@ -95,3 +95,12 @@ def paths_above(path: str) -> Iterator[str]:
     while position != -1:
         yield path[:position]
         position = path.find("/", position + 1)
+
+
+# The folders of a container that its registry keeps.
+REGISTRY_FOLDERS = frozenset({"blobs", "manifests"})
+
+
+def is_of_registry(path: str) -> bool:
+    """Tell whether a path of a container is kept by the registry."""
+    return path.partition("/")[0] in REGISTRY_FOLDERS

@@ -19,6 +19,8 @@ _BLOB_IS_UNUSED = """
     NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
     AND NOT EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
     AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = b.sha256)
+    AND NOT EXISTS (SELECT 1 FROM registry_blobs i WHERE i.sha256 = b.sha256)
+    AND NOT EXISTS (SELECT 1 FROM registry_manifests m WHERE m.sha256 = b.sha256)
 """
 _XORB_IS_UNUSED = """
     NOT EXISTS (SELECT 1 FROM repo_xorbs l WHERE l.xorb = x.name)

@@ -17,9 +17,14 @@ _RAW = """
         )
         UNION ALL
         SELECT r.size FROM repos r WHERE {scope} AND r.type IN ('bucket', 'container')
+        UNION ALL
+        -- What arrived of blobs that are still pushed.
+        SELECT u.size FROM repos r JOIN registry_uploads u ON u.repo_id = r.id
+        WHERE {scope} AND {arriving}
     ) AS held
 """
-_ALL, _USED = "TRUE", "h.is_used = TRUE"
+_ALL = {"counted": "TRUE", "arriving": "TRUE"}
+_USED = {"counted": "h.is_used = TRUE", "arriving": "FALSE"}
 # Which repositories of an owner need which objects; a xorb is needed whole. A content that the
 # repository has not cut counts as one object, even where it lies in pieces because others cut it.
 _NEEDED = """
@@ -55,12 +60,12 @@ _SUMS = """
 
 async def raw_of_owner(conn: Reader, owner_id: str, *, with_uploads: bool = True) -> int:
     """Return the raw bytes of an owner's repositories, with uploads that nothing took or without."""
-    sql = _RAW.format(scope="r.owner_id = $1", counted=_ALL if with_uploads else _USED)
+    sql = _RAW.format(scope="r.owner_id = $1", **(_ALL if with_uploads else _USED))
     return int(await conn.fetch_value(sql, owner_id))
 
 
 async def raw_of_repo(conn: Reader, repo_id: str) -> int:
-    sql = _RAW.format(scope="r.id = $1", counted=_ALL)
+    sql = _RAW.format(scope="r.id = $1", **_ALL)
     return int(await conn.fetch_value(sql, repo_id))
 
 
@@ -189,7 +194,7 @@ async def owner_name(conn: Reader, owner_id: str) -> str | None:
 async def totals(conn: Reader) -> dict[str, int]:
     """Return the raw bytes of all repositories, and the bytes at rest, whole and in xorbs."""
     return {
-        "raw": int(await conn.fetch_value(_RAW.format(scope="TRUE", counted=_ALL))),
+        "raw": int(await conn.fetch_value(_RAW.format(scope="TRUE", **_ALL))),
         "blobs": await _sum(conn, "SELECT sum(size) FROM blobs WHERE is_whole = TRUE"),
         "xorbs": await _sum(conn, "SELECT sum(stored_size) FROM xorbs"),
     }

@@ -8,6 +8,9 @@ HubError
     └── CommitTooLarge      a commit is too large to be mounted
 Exception
 ├── CannotRun               the attempt can never start as it was ordered
+│   ├── ImageAbsent         the registry has no such image
+│   ├── ImageDenied         the registry does not give the image to this login, or to nobody
+│   └── RegistryUnavailable the registry does not answer, or not as registries do
 ├── CannotRunYet            the attempt cannot start now, but may later
 ├── CannotAttach            no process can be started in the attempt
 ├── PortClosed              nothing in the attempt listens on the port
@@ -39,6 +42,26 @@ class CommitTooLarge(InvalidRequest):
 
 class CannotRun(Exception):
     """The attempt can never begin as it was ordered; the text is for the job's message."""
+
+
+class ImageAbsent(CannotRun):
+    """The registry has no such image."""
+
+
+class ImageDenied(CannotRun):
+    """The registry does not give the image to this login, or to nobody."""
+
+
+class RegistryUnavailable(CannotRun):
+    """The registry does not answer, or not as registries do."""
+
+    def __init__(
+        self, sentence: str, *, is_passing: bool = True, retry_after: float | None = None
+    ) -> None:
+        super().__init__(sentence)
+        # Whether it may be different in a moment.
+        self.is_passing = is_passing
+        self.retry_after = retry_after
 
 
 class CannotRunYet(Exception):

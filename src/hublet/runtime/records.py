@@ -42,6 +42,8 @@ class LaunchOrder:
     log: Path
     # The name of an image; with content, a folder that runs in the image of spaces.
     image: str
+    # Of the image for this machine, if it was pulled; None: the runner knows what the name means.
+    image_digest: str | None = None
     content: Path | None = None
     argv: tuple[str, ...]
     # Whether the image's entrypoint comes before argv, as for a job without a command.

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -79,12 +79,17 @@ class Spool:
 
     def git_sha1(self) -> str:
         """Return the id of these bytes as a git blob; reads them once more."""
-        self._file.flush()
         digest = git_digest(self.size)
+        for piece in self.pieces():
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield everything that was written, from the beginning."""
+        self._file.flush()
         with self.path.open("rb") as file:
             while data := file.read(_PIECE_BYTES):
-                digest.update(data)
-        return digest.hexdigest()
+                yield data
 
     def truncate(self, size: int) -> None:
         """Drop what follows, and go on writing there; only for a spool without digests."""
@@ -119,16 +124,26 @@ def git_digest(size: int) -> "hashlib._Hash":
 
 
 async def fill(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
-    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long."""
+    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long.
+
+    While a thread writes one piece, the next one arrives.
+    """
     gathered = bytearray()
-    async for piece in pieces:
-        if spool.size + len(gathered) + len(piece) > largest:
-            raise FileTooLarge(largest)
-        if not gathered and len(piece) >= _PIECE_BYTES:
-            await asyncio.to_thread(spool.write, piece)
-            continue
-        gathered += piece
-        if len(gathered) >= _PIECE_BYTES:
-            await asyncio.to_thread(spool.write, gathered)
-            gathered = bytearray()
+    size = spool.size
+    writing: asyncio.Task[None] | None = None
+    try:
+        async for piece in pieces:
+            size += len(piece)
+            if size > largest:
+                raise FileTooLarge(largest)
+            gathered += piece
+            if len(gathered) >= _PIECE_BYTES:
+                if writing is not None:
+                    await writing
+                writing = asyncio.create_task(asyncio.to_thread(spool.write, gathered))
+                gathered = bytearray()
+    finally:
+        # Nobody may close the spool while it is written to.
+        if writing is not None:
+            await writing
     await asyncio.to_thread(spool.write, gathered)

@@ -10,7 +10,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.pages import Frame
 from hublet.notifications.inbox import service as inbox
 from hublet.repos import service as repos
-from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.web.auth import PageVisit
 from hublet.web.pages import frame_for
 
@@ -69,7 +69,7 @@ class RepoHead:
     def tabs(self) -> list[tuple[str, str, str, int | None, bool]]:
         """The tabs as `ui.tabs` takes them."""
         found = [
-            (RepoTab.card, "", _CARD_NAMES.get(self.repo.type, "Card"), "book-open", None),
+            (RepoTab.card, "", *self._card, None),
             (RepoTab.files, *self._files, "folder", None),
             (RepoTab.threads, "/discussions", "Community", "message-square", self.open_threads),
             (RepoTab.commits, "/commits/main", "Commits", "history", None),
@@ -82,15 +82,29 @@ class RepoHead:
         ]
 
     @property
+    def _card(self) -> tuple[str, str]:
+        if self._is_container:
+            return "Tags", "tag"
+        return _CARD_NAMES.get(self.repo.type, "Card"), "book-open"
+
+    @property
+    def _is_container(self) -> bool:
+        return self.repo.type is RepoType.container
+
+    @property
     def _files(self) -> tuple[str, str]:
-        # What has no git has no card either: its page shows its files.
-        return ("/tree/main", "Files and versions") if self.repo.type.has_git else ("", "Files")
+        # What has no git has no card either: the page of a bucket shows its files.
+        if self.repo.type.has_git:
+            return "/tree/main", "Files and versions"
+        return "/tree" if self._is_container else "", "Files"
 
     def _has(self, tab: RepoTab) -> bool:
         if tab is RepoTab.settings:
             return self.may_manage
         if tab is RepoTab.threads:
             return not self.repo.discussions_disabled
+        if tab is RepoTab.card and self._is_container:
+            return True
         return self.repo.type.has_git or tab is RepoTab.files
 
 

@@ -23,7 +23,13 @@ from hublet.web.organizations import account_routes as service_account_routes
 from hublet.web.organizations import audit_routes, group_routes, member_routes, usage_routes
 from hublet.web.organizations import profile_routes as organization_profile_routes
 from hublet.web.pages import render_error_page
-from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
+from hublet.web.repos import (
+    container_routes,
+    creation_routes,
+    gate_routes,
+    settings_routes,
+    webhook_routes,
+)
 from hublet.web.repos import file_routes as bucket_routes
 from hublet.web.repos import routes as repo_routes
 from hublet.web.threads import routes as thread_routes
@@ -63,6 +69,7 @@ ROUTERS: tuple[Router, ...] = (
     admin_site_routes.router,
     people_routes.lists_router,
     bucket_routes.router,
+    container_routes.router,
     repo_routes.router,
     gate_routes.router,
     settings_routes.router,

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import tarfile
+import tempfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci, rootfs
+from hublet.runtime.images.layer_stack import merge
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -85,8 +87,21 @@ def an_archive(layout: Path, *, mode: str = "w") -> Path:
     return archive
 
 
-def files_of(root: Path) -> dict[str, str]:
-    """What an image holds: the content of files, where links lead to, and folders."""
+def files_of(image: rootfs.Image | Path) -> dict[str, str]:
+    """What an image holds: the content of files, where links lead to, and folders.
+
+    What the hub adds to its layers is left out.
+    """
+    if isinstance(image, Path):
+        return _files_in(image)
+    if image.folder is None or image.folder.suffix != rootfs.LAYERED:
+        return _files_in(image.root)
+    with tempfile.TemporaryDirectory() as name:
+        merge(rootfs.load_layers(image.folder), into=Path(name))
+        return _files_in(Path(name))
+
+
+def _files_in(root: Path) -> dict[str, str]:
     return {
         str(path.relative_to(root)): (
             f"-> {path.readlink()}"

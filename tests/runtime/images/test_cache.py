@@ -56,7 +56,13 @@ def naming(*targets: Path) -> tuple[ImageSource, ...]:
 
 def grow_old(image: Image, age: timedelta) -> None:
     moment = time() - age.total_seconds()
-    os.utime(image.root.with_name(f"{image.root.name}.used"), (moment, moment))
+    assert image.folder is not None
+    for note in [image.folder.with_name(f"{image.folder.name}.used"), *layer_notes(image.folder)]:
+        os.utime(note, (moment, moment))
+
+
+def layer_notes(folder: Path) -> list[Path]:
+    return list((folder.parent / "layers").glob("*.used"))
 
 
 def sweep(
@@ -97,7 +103,7 @@ def test_an_image_stays_as_long_as_somebody_may_need_it(
 
     assert image.root.exists() is stays
     if not stays:
-        assert [path.name for path in cache.iterdir()] == [".lock"]
+        assert [path.name for path in cache.rglob("*")] in ([".lock"], [".lock", "layers"])
 
 
 def test_an_image_that_an_attempt_uses_stays(tmp_path: Path, cache: Path, attempt: Path) -> None:
@@ -107,7 +113,7 @@ def test_an_image_that_an_attempt_uses_stays(tmp_path: Path, cache: Path, attemp
     grow_old(image, 100 * DAY)
 
     sweep(cache, attempts=[other, attempt])
-    assert files_of(image.root) == {"a": "layout"}
+    assert files_of(image) == {"a": "layout"}
     sweep(cache, attempts=[other])
     assert not image.root.exists()
 
@@ -122,7 +128,7 @@ def test_an_image_that_was_cleared_away_is_unpacked_again(
     again = images_cache.acquire_image(str(tmp_path / "layout.tar"), cache=cache, attempt=attempt)
 
     assert again == image
-    assert files_of(again.root) == {"a": "layout"}
+    assert files_of(again) == {"a": "layout"}
 
 
 def test_to_use_an_image_makes_it_young(tmp_path: Path, cache: Path, attempt: Path) -> None:
@@ -152,8 +158,9 @@ def test_an_image_from_before_there_were_notes_counts_as_used_now(
     tmp_path: Path, cache: Path, attempt: Path
 ) -> None:
     image = an_image(tmp_path, cache, attempt)
-    image.root.with_name(f"{image.root.name}.used").unlink()
-    os.utime(image.root, (0, 0))
+    assert image.folder is not None
+    image.folder.with_name(f"{image.folder.name}.used").unlink()
+    os.utime(image.folder, (0, 0))
 
     sweep(cache)
     assert image.root.exists()
@@ -191,7 +198,7 @@ async def test_the_image_of_a_job_that_runs_stays(tmp_path: Path) -> None:
     run = Run(runner=runner, order=order, handle=await runner.launch(order))
     root = (order.folder / images_cache.LINK).readlink()
     await run.prints("ready")
-    grow_old(Image(root=root), 100 * DAY)
+    grow_old(Image(root=root, folder=root), 100 * DAY)
 
     await runner.tidy_up()
     assert root.exists()

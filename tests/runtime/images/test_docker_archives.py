@@ -48,7 +48,7 @@ def test_an_archive_of_docker_is_an_image(
 ) -> None:
     both = a_layer(entry("a"), entry("b", "1")), a_layer(entry(".wh.a"), entry("b", "2"))
     image = get(a_docker_archive(tmp_path / "saved", *both))
-    assert files_of(image.root) == {"b": "2"}
+    assert files_of(image) == {"b": "2"}
     assert image.defaults == ImageDefaults(command=("a",))
 
 
@@ -100,4 +100,4 @@ def test_a_root_with_a_file_of_that_name_stays_a_root(
 ) -> None:
     archive = tmp_path / "root.tar"
     archive.write_bytes(a_layer(folder("usr"), entry("manifest.json", "[]")))
-    assert files_of(get(archive).root) == {"usr": "/", "manifest.json": "[]"}
+    assert files_of(get(archive)) == {"usr": "/", "manifest.json": "[]"}

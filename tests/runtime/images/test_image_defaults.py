@@ -55,7 +55,9 @@ def test_an_image_says_how_it_is_run(tmp_path: Path, get: Callable[[Path], rootf
         entrypoint=("/bin/sh", "-c"),
         command=("echo",),
     )
-    assert files_of(image.root) == {"srv": "/", "srv/app": "/"}
+    assert files_of(image) == {}
+    assert image.folder is not None
+    assert (image.folder / rootfs.TOP / "srv" / "app").is_dir()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,13 @@ def get(tmp_path: Path) -> Callable[[Path], rootfs.Image]:
 @pytest.fixture
 def unpacked(tmp_path: Path, get: Callable[[Path], rootfs.Image]) -> Callable[..., dict[str, str]]:
     """Return what an image of these layers holds."""
-    return lambda *of_layers: files_of(get(a_layout(tmp_path / "layout", *of_layers)).root)
+    return lambda *of_layers: files_of(get(a_layout(tmp_path / "layout", *of_layers)))
+
+
+def layer_root(image: rootfs.Image) -> Path:
+    """Return the folder of the uppermost layer of an image."""
+    assert image.folder is not None
+    return rootfs.load_layers(image.folder)[-1].root
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_a_later_layer_lies_upon_an_earlier_one(
             id="a folder that is made anew keeps only what is new",
         ),
         pytest.param([entry(".wh.missing")], {"d", "d/a", "d/b", "f"}, id="nothing is gone"),
-        pytest.param([entry("x/.wh..wh..opq")], {"d", "d/a", "d/b", "f"}, id="no such folder"),
+        pytest.param([entry("x/.wh..wh..opq")], {"d", "d/a", "d/b", "f", "x"}, id="a new folder"),
         pytest.param([entry(".wh..wh.plnk")], {"d", "d/a", "d/b", "f"}, id="a note of aufs"),
         pytest.param([entry("d")], {"d", "f"}, id="a file in the place of a folder"),
         pytest.param([folder("f")], {"d", "d/a", "d/b", "f"}, id="a folder in that of a file"),
@@ -114,8 +120,8 @@ def test_a_file_keeps_its_time_and_can_be_read(
 ) -> None:
     member, content = entry("tool", "x")
     member.mode = 0o6711
-    root = get(a_layout(tmp_path / "layout", a_layer((member, content)))).root
-    seen = (root / "tool").stat()
+    image = get(a_layout(tmp_path / "layout", a_layer((member, content))))
+    seen = (layer_root(image) / "tool").stat()
     assert (oct(seen.st_mode & 0o7777), seen.st_mtime) == ("0o755", 1_000_000_000)
 
 
@@ -127,13 +133,11 @@ def test_a_file_keeps_its_time_and_can_be_read(
         pytest.param([folder("..")], "a file that lies outside of it: ...", id="what is above"),
         pytest.param([entry("d/..")], "a file that lies outside of it: d/...", id="a way back"),
         pytest.param(
-            [symlink("l", "/etc"), entry("l/a")], "lies outside of it: l/a.", id="through a link"
+            [symlink("a", "b"), symlink("b", "a"), entry("a/c")],
+            "links that go round in circles: a.",
+            id="a link to itself",
         ),
-        pytest.param(
-            [symlink("l", "../.."), entry("l/.wh.outside")],
-            "lies outside of it: l/.wh.outside.",
-            id="a removal through a link",
-        ),
+        pytest.param([entry("d/" * 300 + "f")], "too long: " + "d/" * 50 + "…", id="a deep way"),
         pytest.param(
             [entry("d/.wh...")], "The image removes what has no name: .wh....", id="a removal of .."
         ),
@@ -167,7 +171,8 @@ def test_a_hostile_layer_is_refused(
     outside.mkdir()
     assert refusal(get, a_layout(tmp_path / "layout", a_layer(*hostile))).endswith(sentence)
     assert outside.is_dir()
-    assert [path for path in (tmp_path / "cache").iterdir() if path.is_dir()] == []
+    left = [path for path in (tmp_path / "cache").rglob("*") if path.is_dir()]
+    assert [path.name for path in left if path.suffix] == []
 
 
 def test_folders_are_open_whatever_the_hub_closes(
@@ -175,7 +180,7 @@ def test_folders_are_open_whatever_the_hub_closes(
 ) -> None:
     before = os.umask(0o077)
     try:
-        root = get(a_layout(tmp_path / "layout", a_layer(entry("a/b")))).root
+        root = layer_root(get(a_layout(tmp_path / "layout", a_layer(entry("a/b")))))
     finally:
         os.umask(before)
     assert [oct(path.stat().st_mode & 0o777) for path in (root, root / "a")] == ["0o755"] * 2
@@ -219,8 +224,9 @@ def test_a_name_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     [
         pytest.param(
             b"\x28\xb5\x2f\xfd" + bytes(600),
-            "The image has zstd layers, which cannot be unpacked: make it with gzip.",
-            id="zstd",
+            "The image cannot be read: Compressed file ended before the end-of-stream marker "
+            "was reached.",
+            id="broken zstd",
         ),
         pytest.param(
             gzip.compress(a_layer(entry("a", "x" * 9999)))[:-20],

@@ -15,12 +15,17 @@ from hublet.core.config.kinds import (
     IMAGES,
     IPV4_ADDRESSES,
     IPV4_NETWORKS,
+    MIRRORS,
     NETWORK,
     PRIVATE_RANGE,
+    PULL_POLICIES,
+    REGISTRIES,
     RESOURCE_NAME,
     RUNNERS,
     FlavorSize,
     ImageSource,
+    RegistryMirror,
+    RegistryRule,
     number,
     setting,
 )
@@ -59,6 +64,29 @@ class JobSettings:
         True,
         FLAG,
         "Whether the sandbox runs every image with this machine's own programs while jobs.images is empty.",
+    )
+    registries: tuple[RegistryRule, ...] = setting(
+        (),
+        REGISTRIES,
+        "Other registries that the sandbox pulls images from; those with * only at public addresses.",
+    )
+    registry_mirrors: tuple[RegistryMirror, ...] = setting(
+        (), MIRRORS, "Where images of a registry are asked for first; the registry comes after it."
+    )
+    pull_policy: str = setting(
+        "always",
+        PULL_POLICIES,
+        "Whether a registry is asked for each job what a tag is now, or only without the image.",
+    )
+    image_bytes: int = setting(
+        50 * 2**30,
+        number(2**20, 10**15, int),
+        "The most that the layers of a pulled image may have, in bytes.",
+    )
+    image_cache_bytes: int = setting(
+        100 * 10**9,
+        number(0, 10**15, int),
+        "What a machine keeps of images that no job uses now, unpacked, in bytes; the least recently used go first.",
     )
     network: str = setting(
         "none",

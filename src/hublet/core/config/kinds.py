@@ -190,6 +190,53 @@ def _read_images(value: object) -> tuple[ImageSource, ...]:
     return sources
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryRule:
+    """A registry that jobs may pull images from."""
+
+    # In lower case, as in the name of an image; * stands for anything.
+    pattern: str
+    # Whether it is spoken to without TLS.
+    is_plain: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        return "*" not in self.pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryMirror:
+    """Where the images of a registry are asked for first."""
+
+    host: str
+    # With a path if the mirror has several registries.
+    url: str
+
+
+def _read_registries(value: object) -> tuple[RegistryRule, ...]:
+    rules = list[RegistryRule]()
+    for text in _read_list(value):
+        host = text.lower().removeprefix("http://")
+        is_plain = host != text.lower()
+        if not re.fullmatch(rf"\*(?:\.[a-z0-9.-]+)?|{_HOST}", host) or (is_plain and "*" in host):
+            raise ValueError(value)
+        rules.append(RegistryRule(pattern=host, is_plain=is_plain))
+    return tuple(rules)
+
+
+def _read_mirrors(value: object) -> tuple[RegistryMirror, ...]:
+    mirrors = list[RegistryMirror]()
+    for text in _read_list(value):
+        host, _, url = text.partition("=")
+        host, url = host.strip().lower(), url.strip().removesuffix("/")
+        if not re.fullmatch(_HOST, host):
+            raise ValueError(value)
+        if not re.fullmatch(rf"https?://{_HOST}(?:/[a-z0-9._/-]+)?", url):
+            raise ValueError(value)
+        mirrors.append(RegistryMirror(host=host, url=url))
+    return tuple(mirrors)
+
+
 def _read_range(value: object) -> IPv4Network:
     network = IPv4Network(_read_text(str(value)))
     # A network of jobs has 254 addresses.
@@ -239,6 +286,14 @@ IMAGES = Kind(
     words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
     read=_read_images,
 )
+REGISTRIES = Kind(
+    words="a list of registries such as docker.io, *.example.com, http://10.0.0.5:5000 or *",
+    read=_read_registries,
+)
+MIRRORS = Kind(
+    words="a list of registry=URL, such as docker.io=https://mirror.example.com",
+    read=_read_mirrors,
+)
 CLUSTER_NAMES = Kind(
     words="a list of names as a cluster allows them: lower-case letters, digits and -.",
     read=lambda value: tuple(map(_read_cluster_name, _read_list(value))),
@@ -253,6 +308,7 @@ IMAGE_NAME = text_matching("the name of an image", r"[A-Za-z0-9][A-Za-z0-9._/:@-
 RESOURCE_NAME = text_matching(
     "a resource of a cluster such as nvidia.com/gpu", r"[a-z0-9.-]+/[A-Za-z0-9._-]+"
 )
+PULL_POLICIES = one_of({name: name for name in ("always", "if-not-present")})
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker", "kubernetes")})
 ROLES = one_of({role: role for role in ("all", "api", "worker")})

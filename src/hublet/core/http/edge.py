@@ -9,8 +9,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.core.config import called_address
-from hublet.core.errors import HubError, InvalidRequest, NotFound
-from hublet.core.http.error_responses import hub_error_response, unexpected_response
+from hublet.core.errors import HubError, InvalidRequest, NotFound, TooLarge
+from hublet.core.http.error_responses import (
+    hub_error_response,
+    negotiate_error,
+    unexpected_response,
+)
 from hublet.core.http.exchange import (
     Exchange,
     RecentWriters,
@@ -81,7 +85,8 @@ class Edge:
                 receive = await limit_body(headers, receive, largest=self._largest_body)
             await self._dispatch(scope, receive, answer)
         except HubError as error:
-            await hub_error_response(error, path=scope["path"])(scope, receive, answer)
+            response = await self._refuse(scope, receive, error)
+            await response(scope, receive, answer)
         except Exception:
             log.exception("unexpected error", request_id=exchange.request_id, path=scope["path"])
             if exchange.started and not exchange.finished:
@@ -92,6 +97,14 @@ class Edge:
         finally:
             called_address.reset(called)
             self._close(scope, exchange, (time.perf_counter_ns() - start) // 1000)
+
+    async def _refuse(self, scope: Scope, receive: Receive, error: HubError) -> Response:
+        if not isinstance(error, TooLarge):
+            # A page costs queries, and one who asks too often gets none.
+            return hub_error_response(error, path=scope["path"])
+        # Somebody has sent a long form, and looks at a page.
+        scope["app"] = self._app
+        return await negotiate_error(Request(scope, receive), error)
 
     def _open(self, scope: Scope, headers: dict[bytes, bytes]) -> Exchange:
         raw, address = headers.get(b"authorization"), self._address(scope)

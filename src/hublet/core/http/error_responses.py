@@ -142,10 +142,15 @@ async def _handle_unexpected(request: Request, _error: Exception) -> Response:
     return unexpected_response(request_id, path=request.scope["path"])
 
 
-async def _handle_hub_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
+async def negotiate_error(request: Request, error: HubError) -> Response:
+    """Return an error as a page for people, and in the form of the path for programs."""
     plain = hub_error_response(error, path=request.scope["path"])
     return await _negotiate(request, error, plain)
+
+
+async def _handle_hub_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
+    return await negotiate_error(request, error)
 
 
 async def _handle_invalid(request: Request, error: Exception) -> Response:

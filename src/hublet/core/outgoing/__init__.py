@@ -2,7 +2,13 @@
 
 from hublet.core.outgoing.client import OutgoingClient
 from hublet.core.outgoing.networks import AddressPolicy, AddressVerdict, Tier, classify
-from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse, Timings
+from hublet.core.outgoing.records import (
+    FailureReason,
+    OutgoingFailed,
+    OutgoingRequest,
+    OutgoingResponse,
+    Timings,
+)
 from hublet.core.outgoing.urls import UrlRefused, check_url
 
 __all__ = [
@@ -10,6 +16,7 @@ __all__ = [
     "AddressVerdict",
     "FailureReason",
     "OutgoingClient",
+    "OutgoingFailed",
     "OutgoingRequest",
     "OutgoingResponse",
     "Tier",

@@ -1,6 +1,8 @@
 """Client for all outgoing calls: one for the life of a process."""
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from ssl import SSLContext
 from types import TracebackType
@@ -14,6 +16,7 @@ from hublet.core.tracing import call_span, propagation_headers
 
 if TYPE_CHECKING:
     from hublet.core.outgoing.session import OutgoingSession
+    from hublet.core.outgoing.streams import OutgoingStream
 
 PER_HOST = 64
 
@@ -22,9 +25,14 @@ class OutgoingClient:
     """Keep one for the life of a process: connections stay open between calls."""
 
     def __init__(
-        self, settings: Settings, *, resolve: Resolve | None = None, per_host: int = PER_HOST
+        self,
+        settings: Settings,
+        *,
+        resolve: Resolve | None = None,
+        per_host: int = PER_HOST,
+        policy: AddressPolicy | None = None,
     ) -> None:
-        self.policy = AddressPolicy.of(settings)
+        self.policy = policy or AddressPolicy.of(settings)
         self._resolve = resolve
         self._per_host = per_host
         self._opening = asyncio.Lock()
@@ -40,6 +48,22 @@ class OutgoingClient:
             if headers := propagation_headers():
                 request = replace(request, headers={**request.headers, **headers})
             return await session.send(request)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, url: str, headers: Mapping[str, str], *, idle_seconds: float
+    ) -> "AsyncIterator[OutgoingStream]":
+        """Send a request whose response may have any size; see `streams`."""
+        session = self._session or await self._open()
+        # It imports aiohttp too, which is there by now.
+        from hublet.core.outgoing.streams import open_stream  # noqa: PLC0415 - as above.
+
+        with call_span(method, url):
+            sent = {**headers, **(propagation_headers() or {})}
+            async with open_stream(
+                session, method, url, sent, idle_seconds=idle_seconds
+            ) as response:
+                yield response
 
     async def close(self) -> None:
         if self._session is not None:

@@ -22,6 +22,15 @@ class FailureReason(StrEnum):
     bad_answer = "bad-answer"
 
 
+class OutgoingFailed(Exception):
+    """A stream has no complete response; `detail` is a sentence without secrets."""
+
+    def __init__(self, reason: FailureReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRequest:
     """What is sent; headers and body are secrets, and so is the query of many a URL."""

@@ -31,7 +31,7 @@ from hublet.core.outgoing.networks import AddressPolicy
 from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
 from hublet.core.outgoing.resolver import Resolve
 from hublet.core.outgoing.timings import DeadlineWatch, StageTimes, start_timing
-from hublet.core.outgoing.urls import Destination, UrlRefused, parse_destination
+from hublet.core.outgoing.urls import MAX_URL, Destination, UrlRefused, parse_destination
 
 
 def explain_failure(
@@ -94,6 +94,8 @@ _KEPT_HEADERS = (
     *("WWW-Authenticate", "Server", "X-Request-Id"),
 )
 _MAX_HEADER_CHARACTERS = 1024
+# Signed addresses of object stores are long.
+_MAX_STREAM_URL = 8000
 _OWN_HEADERS = {"User-Agent": f"Hublet/{__version__}", "Accept-Encoding": "identity"}
 
 
@@ -154,14 +156,26 @@ class OutgoingSession:
             return _build_response(received, times, explain_failure(error, target, times))
         return _build_response(received, times, None)
 
-    def _find_target(self, url: str) -> tuple[URL, Destination] | str:
+    def find_stream_target(self, url: str) -> tuple[URL, Destination] | str:
+        """Return where the URL of a stream leads; it is sent as it is, since some are signed."""
+        return self._find_target(url, max_length=_MAX_STREAM_URL, encoded=True)
+
+    async def request(self, method: str, url: URL, headers: Mapping[str, str]) -> ClientResponse:
+        """Send a request without a body; return its response once the head has arrived."""
+        return await self._session.request(
+            method, url, headers={**_OWN_HEADERS, **headers}, allow_redirects=False
+        )
+
+    def _find_target(
+        self, url: str, *, max_length: int = MAX_URL, encoded: bool = False
+    ) -> tuple[URL, Destination] | str:
         """Return where the URL leads, or the sentence that says why it is not called."""
         try:
-            target = parse_destination(url, self._policy)
+            target = parse_destination(url, self._policy, max_length=max_length)
         except UrlRefused as refusal:
             return refusal.reason
         try:
-            parsed = URL(url)
+            parsed = URL(url, encoded=encoded)
         except ValueError:
             return "The URL is not valid."
         # What was judged must be what is dialled.

@@ -49,9 +49,9 @@ def check_url(url: str, policy: AddressPolicy, *, field: str = "url") -> None:
         raise UrlRefused(refusal.reason, field=field) from None
 
 
-def parse_destination(url: str, policy: AddressPolicy) -> Destination:
-    if len(url) > MAX_URL:
-        raise UrlRefused(f"a URL has at most {MAX_URL} characters.")
+def parse_destination(url: str, policy: AddressPolicy, *, max_length: int = MAX_URL) -> Destination:
+    if len(url) > max_length:
+        raise UrlRefused(f"a URL has at most {max_length} characters.")
     if not url.isprintable() or re.search(r"[\s\\]", url):
         raise UrlRefused("a URL has no spaces, control characters or backslashes.")
     parts = _URL.fullmatch(url)

@@ -14,7 +14,10 @@ from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.gateway.dialer import Dialer
+from hublet.gateway.errors import CannotJoinNetwork
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest, RemoteJobs, RunningJob, TunnelOrder
+from hublet.gateway.ssh.remote_listeners import Listener, LocalListener, RemoteListener
 from hublet.gateway.ssh.remote_sessions import RemoteAttachment
 from hublet.jobs import hardware, service
 from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
@@ -39,9 +42,14 @@ _ACCEPTED_VARIABLES = re.compile(r"LANG|LC_[A-Z]+|COLORTERM|TERM|TZ")
 # Clients that send the target of a symbolic link first, against the draft of SFTP.
 _TARGET_FIRST = ("OpenSSH", "paramiko")
 
+# Lower ports need a capability that no job has.
+_FIRST_PORT, _LAST_PORT = 1024, 65535
+_LOOPBACK = "127.0.0.1"
+
 # Takes the name of a runner, and its handle of the attempt.
 AttachPointFinder = Callable[[str, str], Awaitable[AnyAttachPoint | None]]
 
+_CANNOT_LISTEN = "No port of the job can be listened on there."
 ELSEWHERE = (
     "The job is not running on the machine that answers here, or it has just ended: SSH goes "
     "through the hub's process on the machine of the job."
@@ -104,6 +112,22 @@ class JobAttacher:
             return await dialer.dial(attach_point, port)
         finally:
             dialer.close()
+
+    async def listen(self, guest: Guest, port: int) -> Listener:
+        """Listen on the job's loopback, at any port for 0. Raises CannotAttach."""
+        if port and not _FIRST_PORT <= port <= _LAST_PORT:
+            raise CannotAttach(_CANNOT_LISTEN)
+        machine_id = self._machine_elsewhere(guest.running)
+        try:
+            if machine_id is not None:
+                made = await self._open_remotely(machine_id, guest, kind="listen", port=port)
+                return await RemoteListener.over(made)
+            attach_point = await self.attach_point(guest.running)
+            if isinstance(attach_point, AttachPoint):
+                return LocalListener(await asyncio.to_thread(_bind, attach_point, port))
+        except (CannotJoinNetwork, OSError):
+            pass
+        raise CannotAttach(_CANNOT_LISTEN)
 
     def _machine_elsewhere(self, running: RunningJob) -> str | None:
         """Return the machine of a job that is not on this one."""
@@ -180,6 +204,23 @@ class JobAttacher:
         return {
             n: v for n, v in variables.items() if len(f"{n}={v}".encode()) <= MAX_VARIABLE_BYTES
         }
+
+
+def _bind(attach_point: AttachPoint, port: int) -> socket.socket:
+    sockets = NamespaceSockets()
+    try:
+        own = attach_point.has_own_network
+        made = sockets.socket_in(attach_point, socket.AF_INET) if own else socket.socket()
+    finally:
+        sockets.close()
+    try:
+        made.setblocking(False)
+        made.bind((_LOOPBACK, port))
+        made.listen()
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _attempt_variable(given: Mapping[str, str]) -> dict[str, str]:

@@ -9,18 +9,14 @@ import asyncssh
 from asyncssh.constants import OPEN_ADMINISTRATIVELY_PROHIBITED, OPEN_CONNECT_FAILED
 
 from hublet.gateway.errors import CannotJoinNetwork, NothingListens
-from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest
 from hublet.gateway.ssh import job_attachment
 from hublet.gateway.ssh.job_attachment import JobAttacher
 from hublet.gateway.ssh.pumps import Inlet, Outlet
+from hublet.gateway.ssh.remote_listeners import Listener
 from hublet.runtime.errors import CannotAttach
-from hublet.runtime.records import AttachPoint
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", ""})
-# Lower ports need a capability that no job has.
-_FIRST_PORT, _LAST_PORT = 1024, 65535
-_LOOPBACK = "127.0.0.1"
 _ONLY_THE_JOB = "Only the job itself and its network group are reached through it: name localhost."
 
 
@@ -103,53 +99,23 @@ class ForwardedConnection(asyncssh.SSHTCPSession[bytes]):
             self._chan.close()
 
 
-async def listen_in_job(attacher: JobAttacher, guest: Guest, port: int) -> socket.socket | None:
-    """Return a socket that listens on the job's loopback; None where that is impossible."""
-    if port and not _FIRST_PORT <= port <= _LAST_PORT:
-        return None
-    try:
-        attach_point = await attacher.attach_point(guest.running)
-        if not isinstance(attach_point, AttachPoint):
-            return None
-        return await asyncio.to_thread(_bind, attach_point, port)
-    except (CannotAttach, CannotJoinNetwork, OSError):
-        return None
-
-
-def _bind(attach_point: AttachPoint, port: int) -> socket.socket:
-    sockets = NamespaceSockets()
-    try:
-        own = attach_point.has_own_network
-        made = sockets.socket_in(attach_point, socket.AF_INET) if own else socket.socket()
-    finally:
-        sockets.close()
-    try:
-        made.setblocking(False)
-        made.bind((_LOOPBACK, port))
-        made.listen()
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
 class ReverseListener(asyncssh.SSHListener):
     """Forwards each connection from the job to the SSH client (`-R`)."""
 
     def __init__(
         self,
         conn: asyncssh.SSHServerConnection,
-        made: socket.socket,
+        listener: Listener,
         *,
         host: str,
         touch: Callable[[], None],
     ) -> None:
         super().__init__()
         self._conn = conn
-        self._socket = made
+        self._listener = listener
         self._host = host
         self._touch = touch
-        self._port: int = made.getsockname()[1]
+        self._port = listener.port
         self._opening: set[asyncio.Task[None]] = set()
         self._accepting = asyncio.create_task(self._accept(), name="ssh-listener")
 
@@ -163,19 +129,19 @@ class ReverseListener(asyncssh.SSHListener):
         await asyncio.gather(self._accepting, return_exceptions=True)
 
     async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while True:
-                made, origin = await loop.sock_accept(self._socket)
-                task = asyncio.create_task(self._open(made, origin[0], origin[1]))
+                task = asyncio.create_task(self._open(*await self._listener.accept()))
                 # The loop holds tasks weakly: without a reference one may vanish before it is done.
                 self._opening.add(task)
                 task.add_done_callback(self._opening.discard)
+        except OSError:
+            # The machine of the job went away.
+            return
         finally:
-            self._socket.close()
+            self._listener.close()
 
     async def _open(self, made: socket.socket, host: str, port: int) -> None:
-        made.setblocking(False)
         session = ForwardedConnection(made, touch=self._touch)
         try:
             await self._conn.create_connection(lambda: session, self._host, self._port, host, port)

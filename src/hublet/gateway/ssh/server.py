@@ -23,11 +23,12 @@ from hublet.gateway.ssh.job_attachment import AttachPointFinder, JobAttacher
 from hublet.gateway.ssh.port_forwarding import (
     ForwardedConnection,
     ReverseListener,
-    listen_in_job,
     open_forward,
 )
+from hublet.gateway.ssh.remote_listeners import Listener
 from hublet.gateway.ssh.sessions import SshSession
 from hublet.jobs.records import JOBS
+from hublet.runtime.errors import CannotAttach
 
 log = get_logger("jobs.ssh")
 
@@ -141,8 +142,12 @@ class SshGateway:
     ) -> Awaitable[ForwardedConnection]:
         return open_forward(self._attacher, guest, host=host, port=port, touch=touch)
 
-    async def listen(self, guest: Guest, port: int) -> socket.socket | None:
-        return await listen_in_job(self._attacher, guest, port)
+    async def listen(self, guest: Guest, port: int) -> Listener | None:
+        """Listen on a port in the job; None where that is impossible."""
+        try:
+            return await self._attacher.listen(guest, port)
+        except CannotAttach:
+            return None
 
     def _connect(self) -> "SshConnection":
         connection = SshConnection(self, is_accepted=len(self._connections) < _MAX_CONNECTIONS)
@@ -270,10 +275,10 @@ class SshConnection(asyncssh.SSHServer):
         self._listeners += 1
         if self.guest is None or self._conn is None or self._listeners > _MAX_LISTENERS:
             return False
-        made = await self._gateway.listen(self.guest, listen_port)
-        if made is None:
+        listener = await self._gateway.listen(self.guest, listen_port)
+        if listener is None:
             return False
-        return ReverseListener(self._conn, made, host=listen_host, touch=self.touch)
+        return ReverseListener(self._conn, listener, host=listen_host, touch=self.touch)
 
     def touch(self) -> None:
         self.touched_at = monotonic()

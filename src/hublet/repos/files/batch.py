@@ -128,7 +128,7 @@ async def apply_batch(
     """
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-    failures = _path_failures(operations)
+    failures = _path_failures(repo, operations)
     arrived = await _store_contents(database, repo, _without(operations, failures))
     while True:
         possible = _without(operations, failures)
@@ -149,14 +149,15 @@ def _without(operations: Operations, failures: Mapping[str, str]) -> Operations:
     return [operation for operation in operations if operation.path not in failures]
 
 
-def _path_failures(operations: Operations) -> dict[str, str]:
+def _path_failures(repo: Repo, operations: Operations) -> dict[str, str]:
     """Return the reasons, by path, why paths of a batch are not allowed."""
     times = Counter(operation.path for operation in operations)
     failures = {}
     for path, count in times.items():
         try:
             check_path(path)
-        except InvalidRequest as error:
+            service.check_writable(repo, path)
+        except (InvalidRequest, NotAllowed) as error:
             failures[path] = error.message
         else:
             if count > 1:

@@ -132,4 +132,4 @@ def _position(repo: Repo) -> str:
     return write_list_cursor(repo, _OLDEST_FIRST.sort)
 
 
-containers = mirror_for_containers(buckets)
+containers = mirror_for_containers(buckets, without={"get_bucket"})

@@ -10,13 +10,14 @@ from hublet.repos.errors import (
     ConditionFailed,
     FileNotFound,
     OwnerNotFound,
+    PathOfRegistry,
     PathTakenInBucket,
     RepoNotFound,
 )
 from hublet.repos.files import store
 from hublet.repos.files.records import Condition, File, FileChange, FileOrFolder, FileRemoval
-from hublet.repos.names import paths_above
-from hublet.repos.records import Repo
+from hublet.repos.names import is_of_registry, paths_above
+from hublet.repos.records import Repo, RepoType
 from hublet.repos.service import snapshot
 from hublet.repos.usage import check_quota
 from hublet.storage.contents import ContentSource
@@ -68,6 +69,8 @@ async def change_files(
 
     The contents must be blobs already. Of two changes at once, the second waits for the first.
     """
+    for change in changes:
+        check_writable(repo, change.path)
     if not await store.lock_repo(conn, repo.id):
         raise RepoNotFound
     before = await store.find_all(conn, repo.id, [change.path for change in changes])
@@ -95,6 +98,12 @@ async def change_files(
     await _publish(
         conn, caller, repo, [*_updated_files("add", new), *_updated_files("delete", removed)]
     )
+
+
+def check_writable(repo: Repo, path: str) -> None:
+    """Refuse a path of a container that only its registry changes."""
+    if repo.type is RepoType.container and is_of_registry(path):
+        raise PathOfRegistry(path)
 
 
 async def _check_paths(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:

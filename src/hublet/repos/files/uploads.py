@@ -106,6 +106,7 @@ async def _check_before(
     """Check rights, condition and quota before anything large is sent; return the bucket."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
+        service.check_writable(repo, upload.path)
         before = await store.find(conn, repo.id, upload.path)
         if not upload.condition.holds(before):
             raise ConditionFailed(upload.path)

@@ -1,26 +1,48 @@
-"""Root file system of a job: the folder or archive that the operator maps its image to."""
+"""Root file system of a job: the image that its name stands for, unpacked on this machine."""
 
-import fcntl
 import hashlib
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import layers, oci
+from hublet.runtime.images import layers, oci, overlay
+from hublet.runtime.images.layer_cache import (
+    get_layers,
+    load_layer,
+    make_once,
+    mark_layers,
+)
+from hublet.runtime.images.layer_stack import Layer, LayerStack, add_folder, merge
+from hublet.runtime.images.unpacker import explain
 from hublet.runtime.records import LaunchOrder
 
 HOST = "host"
+# Ending of the folder of an image that has layers.
+LAYERED = ".layers"
+# In the folder of an image: the layer that we add, and all layers merged into one root.
+TOP, _MERGED = "top", "root"
+# Mounted anew for each job, so they must be folders in every image.
+_MOUNT_FOLDERS = ("proc", "dev", "sys", "tmp")
+# Home of every job, and the files that say which hosts it knows: all are mounted.
+HOME = "/home/job"
+_NAME_FILES = ("/etc/hosts", "/etc/resolv.conf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
+    # Its files, or what is to be mounted where it has layers.
     root: Path
+    # From the lowest; none where the files lie in one folder.
+    layers: tuple[Layer, ...] = ()
+    # What an attempt holds so that it stays; None: it does not belong to the cache.
+    folder: Path | None = None
     defaults: oci.ImageDefaults = field(default_factory=oci.ImageDefaults)
 
 
@@ -42,10 +64,10 @@ def get_image(target: str, *, cache: Path) -> Image:
     path = Path(target)
     try:
         if oci.is_layout(path):
-            return _unpack_manifest(oci.read_manifest(path), cache=cache)
+            return unpack_manifest(oci.read_manifest(path), cache=cache)
         return Image(root=path) if path.is_dir() else _unpack_archive(path, cache=cache)
     except layers.UNREADABLE as error:
-        raise CannotRun(f"The image cannot be read: {error}.") from error
+        raise explain(error) from error
 
 
 def argv_of(order: LaunchOrder, image: Image) -> tuple[str, ...]:
@@ -80,17 +102,21 @@ def _archive_root(archive: Path, *, cache: Path) -> Path:
 
 def _unpack_archive(archive: Path, *, cache: Path) -> Image:
     place = _archive_root(archive, cache=cache)
-    with _make_once(place) as partial:
+    with make_once(place) as partial:
         if partial is not None:
             with archive.open("rb") as file:
-                layers.unpack(file, into=partial, budget=layers.UnpackBudget())
+                notes = layers.unpack(file, into=partial, budget=layers.UnpackBudget())
+            layers.refuse_links(notes)
             if (manifest := _find_manifest(partial)) is None:
+                size_path(place).write_text(str(notes.size))
                 partial.rename(place)
             else:
-                image = _unpack_manifest(manifest, cache=cache)
+                unpack_manifest(manifest, cache=cache)
                 place.unlink(missing_ok=True)
-                place.symlink_to(image.root.name)
-    return _load_image(place.resolve())
+                place.symlink_to(_manifest_root(manifest, cache=cache).name)
+    if place.is_symlink():
+        return _load_image(place.resolve())
+    return Image(root=place, folder=place)
 
 
 def _find_manifest(folder: Path) -> oci.ImageManifest | None:
@@ -101,51 +127,86 @@ def _find_manifest(folder: Path) -> oci.ImageManifest | None:
 
 
 def _manifest_root(manifest: oci.ImageManifest, *, cache: Path) -> Path:
-    return cache / manifest.digest.replace(":", "-")
+    return cache / f"{manifest.digest.replace(':', '-')}{LAYERED}"
 
 
-def _unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
+def unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
+    """Return the image of a manifest, unpacking those of its layers that are not there yet.
+
+    The files of layers for which `has_layer` is true may be missing; those below the folder
+    `blobs` of the cache are removed when they are unpacked. Blocks. Raises CannotRun.
+    """
     place = _manifest_root(manifest, cache=cache)
-    with _make_once(place) as partial:
+    try:
+        with make_once(place) as partial:
+            if partial is not None:
+                # Before anything is unpacked: it may be no configuration at all.
+                cwd = oci.defaults_of(manifest.config).cwd
+                found = get_layers(manifest.layers, cache=cache)
+                for number, layer in enumerate(found):
+                    (partial / str(number)).symlink_to(os.path.relpath(layer.root, partial))
+                _write_top(partial / TOP, LayerStack(found), cwd=cwd)
+                _config_path(place).write_bytes(manifest.config)
+                partial.rename(place)
+        return _load_image(place)
+    except layers.UNREADABLE as error:
+        raise explain(error) from error
+
+
+def _write_top(top: Path, stack: LayerStack, *, cwd: str | None) -> None:
+    """Write the uppermost layer: mount points and the working directory, as far as they are missing."""
+    add_folder(top.parent, top.name)
+    for name in _MOUNT_FOLDERS:
+        found = stack.find(name)
+        if found is None or found.is_symlink() or not found.is_dir():
+            add_folder(top, name)
+    for path in (HOME, *_NAME_FILES, *([cwd] if cwd else [])):
+        add_mount_point(top, stack, path, is_folder=path not in _NAME_FILES)
+
+
+def add_mount_point(top: Path, stack: LayerStack, path: str, *, is_folder: bool) -> str:
+    """Make a folder or a file in a layer unless those below have it; return where it really lies."""
+    place = stack.resolve(path)
+    found = stack.find(place)
+    if place and (found is None or found.is_dir() != is_folder):
+        add_folder(top, place if is_folder else place.rpartition("/")[0])
+        if not is_folder:
+            (top / place).touch()
+            (top / place).chmod(0o644)
+    return f"/{place}"
+
+
+def stack_of(image: Image) -> LayerStack:
+    """Return the layers of an image with the one that we add."""
+    return LayerStack([*image.layers, Layer(root=image.root / TOP, notes=layers.LayerNotes())])
+
+
+def _load_image(folder: Path) -> Image:
+    defaults = oci.defaults_of(_config_path(folder).read_bytes())
+    found = load_layers(folder)
+    if len(found) <= overlay.MAX_LAYERS and overlay.is_usable(folder.parent):
+        mark_layers(found)
+        return Image(root=folder, layers=found, folder=folder, defaults=defaults)
+    with make_once(folder / _MERGED) as partial:
         if partial is not None:
-            cwd = oci.defaults_of(manifest.config).cwd
-            oci.unpack_layers(manifest, into=partial)
-            if cwd is not None:
-                layers.make_folder(partial, cwd)
-            _config_path(place).write_bytes(manifest.config)
-            partial.rename(place)
-    return _load_image(place)
+            top = Layer(root=folder / TOP, notes=layers.LayerNotes())
+            merge([*found, top], into=partial)
+            partial.rename(folder / _MERGED)
+    return Image(root=folder / _MERGED, folder=folder, defaults=defaults)
 
 
-def _load_image(root: Path) -> Image:
-    config = _config_path(root)
-    if not config.exists():
-        return Image(root=root)
-    return Image(root=root, defaults=oci.defaults_of(config.read_bytes()))
+@lru_cache(maxsize=64)
+def load_layers(folder: Path) -> tuple[Layer, ...]:
+    """Return the layers of an image's folder, from the lowest."""
+    count = len([entry for entry in os.scandir(folder) if entry.name.isdigit()])
+    places = [(folder / str(number)).resolve().parent for number in range(count)]
+    return tuple(layer for place in places if (layer := load_layer(place)))
+
+
+def size_path(root: Path) -> Path:
+    """Return where the size of an unpacked archive is noted."""
+    return root.with_name(f"{root.name}.size")
 
 
 def _config_path(root: Path) -> Path:
     return root.with_name(f"{root.name}.json")
-
-
-@contextmanager
-def _make_once(place: Path) -> Iterator[Path | None]:
-    """Yield a partial folder to fill and rename to the place; None when the place exists already."""
-    if place.is_dir():
-        yield None
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_name(f"{place.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if place.is_dir():
-            yield None
-            return
-        partial = place.with_name(f"{place.name}.partial")
-        # Left by a hub that was killed.
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        partial.chmod(0o755)
-        try:
-            yield partial
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)

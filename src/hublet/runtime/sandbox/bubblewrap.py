@@ -7,11 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
+from hublet.runtime.images import rootfs
 from hublet.runtime.records import BindMount
 
 # User id and home of the job inside the sandbox.
 USER = 1000
-HOME = "/home/job"
+HOME = rootfs.HOME
 CONTENT = "/app"
 # Mounted anew for each job, so never taken from the image.
 OWN_FOLDERS = ("/proc", "/dev", "/sys", "/tmp")  # noqa: S108 - inside of the sandbox.
@@ -36,6 +37,8 @@ class SandboxView:
     network: bool
     devices: tuple[str, ...] = ()
     cwd: str = HOME
+    # Whether the root has a folder or file for every mount, so that it is mounted in one piece.
+    is_complete: bool = False
 
 
 def options(view: SandboxView) -> list[str]:
@@ -54,6 +57,9 @@ def options(view: SandboxView) -> list[str]:
 
 def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
     """Mount the root entry by entry, so that mounts are possible where it has no folder for them."""
+    if view.is_complete:
+        yield ("--ro-bind", os.fspath(view.root_source), "/")
+        return
     root = os.fspath(view.root)
     missing = tuple(bind.target for bind in view.binds if not _has_mount_point(root, bind.target))
     hidden = tuple(map(os.fspath, view.hidden))

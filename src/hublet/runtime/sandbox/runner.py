@@ -15,6 +15,7 @@ from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache, rootfs
+from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.networks.membership import NetworkAttachment, Networks, find_obstacle
 from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox import bubblewrap
@@ -33,7 +34,7 @@ _HOST_NOTICE = "===== No image {} here: the job runs with the programs of the hu
 _LIMITS_WITHOUT_CGROUPS = (("RLIMIT_NPROC", 2 * cgroups.MAX_PROCESSES),)
 
 
-def sandbox_runner(
+def sandbox_runner(  # noqa: PLR0913 - each is a setting of its own.
     data_dir: Path,
     *,
     image_map: Sequence[ImageSource],
@@ -41,6 +42,7 @@ def sandbox_runner(
     networks: Networks | None = None,
     settings_file: Path | None = None,
     announces_host: bool = False,
+    image_cache_bytes: int | None = None,
 ) -> ShimRunner:
     """Return the runner; with `network` jobs share the network of the machine, and have no other.
 
@@ -52,6 +54,7 @@ def sandbox_runner(
         network=network,
         private=_hidden_paths(data_dir, settings_file),
         announces_host=announces_host,
+        image_cache_bytes=image_cache_bytes,
     )
     return ShimRunner(
         name=NAME,
@@ -71,6 +74,8 @@ class _SandboxBuilder:
     # Paths hidden from jobs whose image is this machine.
     private: tuple[Path, ...]
     announces_host: bool
+    # None: as many as were used lately.
+    image_cache_bytes: int | None
 
     def build(self, order: LaunchOrder, attachment: NetworkAttachment | None) -> ProcessSpec:
         if order.group and attachment is None:
@@ -80,6 +85,9 @@ class _SandboxBuilder:
         image = self._image(order)
         argv = rootfs.argv_of(order, image)
         view = self._view(order, image, attachment)
+        layers = list[str]()
+        if image.layers:
+            view, layers = _view_of_layers(view, image, folder=order.folder)
         home = order.folder / "home"
         # Not the HOME of the image, which the job could not write to.
         environment = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
@@ -98,24 +106,36 @@ class _SandboxBuilder:
             filter=seccomp.filter_for(),
             user=user,
             stage=staged,
+            layers=layers,
             rlimits=() if limited else _LIMITS_WITHOUT_CGROUPS,
             notice=self._notice(order),
         )
 
     def _notice(self, order: LaunchOrder) -> str:
-        is_told = self.announces_host and order.number == 1
+        is_told = self.announces_host and order.number == 1 and order.image_digest is None
         return _HOST_NOTICE.format(order.image) if is_told else ""
 
     def _image(self, order: LaunchOrder) -> rootfs.Image:
+        if order.image_digest is not None:
+            manifest = PulledFiles(self._cache).load_image(order.image_digest)
+            if manifest is None:
+                raise CannotRun("The image was removed after it was pulled: run the job again.")
+            return cache.acquire_manifest(manifest, cache=self._cache, attempt=order.folder)
         target = rootfs.target_of(self.image_map, order.image)
         return cache.acquire_image(target, cache=self._cache, attempt=order.folder)
 
     def prune(self, attempts: Sequence[Path]) -> None:
-        cache.prune(self._cache, image_map=self.image_map, attempts=attempts)
+        PulledFiles(self._cache).prune()
+        cache.prune(
+            self._cache,
+            image_map=self.image_map,
+            attempts=attempts,
+            max_bytes=self.image_cache_bytes,
+        )
 
     @property
     def _cache(self) -> Path:
-        return self.data_dir.resolve() / "jobs" / "images"
+        return images_folder(self.data_dir)
 
     def _view(
         self, order: LaunchOrder, image: rootfs.Image, attachment: NetworkAttachment | None
@@ -147,6 +167,32 @@ class _SandboxBuilder:
             devices=_check_devices(order),
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
+
+
+def _view_of_layers(
+    view: bubblewrap.SandboxView, image: rootfs.Image, *, folder: Path
+) -> tuple[bubblewrap.SandboxView, list[str]]:
+    """Return the view of an image in layers, and what its shim mounts.
+
+    What is mounted in the job gets its folder or file in one more layer, of this attempt alone,
+    unless the image has it.
+    """
+    own, root = folder / "mount-points", folder / "root"
+    for made in (own, root):
+        made.mkdir(exist_ok=True)
+        made.chmod(0o755)
+    stack = rootfs.stack_of(image)
+    binds = tuple(
+        replace(
+            bind,
+            target=rootfs.add_mount_point(own, stack, bind.target, is_folder=bind.source.is_dir()),
+        )
+        for bind in view.binds
+    )
+    numbers = [str(number) for number in reversed(range(len(image.layers)))]
+    above = str(own) if any(own.iterdir()) else ""
+    layers = [str(image.root), ":".join([rootfs.TOP, *numbers]), above, str(root)]
+    return replace(view, root=root, root_source=root, binds=binds, is_complete=True), layers
 
 
 def _hidden_paths(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:

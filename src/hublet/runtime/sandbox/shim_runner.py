@@ -42,6 +42,8 @@ class ProcessSpec:
     # Of the machine; 0: the user that the hub is.
     user: int = 0
     stage: list[str] = field(default_factory=list)
+    # Layers of the image that the shim mounts; see `shim.child.mount_layers`.
+    layers: list[str] = field(default_factory=list)
     rlimits: tuple[tuple[str, int], ...] = ()
     # A line at the start of the log.
     notice: str = ""
@@ -217,6 +219,7 @@ def _shim_spec(
         "filter": launch.filter,
         "user": launch.user,
         "stage": launch.stage,
+        "layers": launch.layers,
         "rlimits": rlimits,
         "notice": launch.notice,
         "network": network.namespace_path if network else "",

@@ -10,7 +10,8 @@ from .system import call, write
 
 PDEATHSIG = 1
 NEWNS, REC, PRIVATE, BIND = 0x20000, 0x4000, 0x40000, 0x1000
-NEWNET = 0x40000000
+NEWNET, NEWUSER = 0x40000000, 0x10000000
+RDONLY, NOSUID, NODEV = 1, 2, 4
 # Mount point in the mount namespace of this attempt; the folder of other processes is not touched.
 STAGE = "/tmp"  # noqa: S108
 
@@ -54,18 +55,50 @@ def prepare(spec: dict[str, Any], *, groups: list[str], shim: int) -> None:
 
 
 def enter_network_and_user(spec: dict[str, Any]) -> None:
-    """Join the job's network namespace, then become the job's user."""
+    """Join the job's network namespace, mount the image, then become the job's user."""
     if spec["network"] >= 0:
         call("setns", spec["network"], NEWNET)
+    if spec["layers"]:
+        mount_layers(spec["layers"], is_root=bool(spec["user"]))
+    elif spec["user"]:
+        enter_mount_namespace(is_root=True)
     if spec["user"]:
         stage_mounts(spec["stage"])
         drop_privileges(spec["user"])
 
 
+def enter_mount_namespace(*, is_root: bool) -> None:
+    """Enter a mount namespace; who is not root gets a user namespace too, with the same user."""
+    user, group = os.geteuid(), os.getegid()
+    call("unshare", NEWNS if is_root else NEWNS | NEWUSER)
+    if not is_root:
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
+    call("mount", b"none", b"/", None, REC | PRIVATE, None)
+
+
+def mount_layers(layers: list[str], *, is_root: bool) -> None:
+    """Mount layers of an image as one folder that nobody can write to.
+
+    They are given by the folder of the image, the names of the layers in it, one more layer that
+    lies above them or nothing, and the mount point.
+    """
+    folder, names, above, target = layers
+    enter_mount_namespace(is_root=is_root)
+    # Short names from here on: the kernel takes only a page of options.
+    os.chdir(folder)
+    options = f"userxattr,lowerdir={names}"
+    if above:
+        fd = os.open(above, os.O_PATH | os.O_CLOEXEC)
+        options = f"userxattr,lowerdir=/proc/self/fd/{fd}:{names}"
+    flags = RDONLY | NOSUID | NODEV
+    call("mount", b"overlay", os.fsencode(target), b"overlay", flags, options.encode())
+    os.chdir("/")
+
+
 def stage_mounts(sources: list[str]) -> None:
     """Bind folders below STAGE, for a user who may not traverse the folders above them."""
-    call("unshare", NEWNS)
-    call("mount", b"none", b"/", None, REC | PRIVATE, None)
     # Opened before the tmpfs hides what lies below STAGE.
     opened = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source in sources]
     call("mount", b"none", STAGE.encode(), b"tmpfs", 0, b"mode=755,size=64k")

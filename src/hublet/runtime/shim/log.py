@@ -34,6 +34,11 @@ class Log:
             self.lines(self.rest + b"\n")
         self.rest = b""
 
+    def shut(self) -> None:
+        """Close the log and its file, for who writes some lines before the shim does."""
+        self.close()
+        os.close(self.fd)
+
     def lines(self, data: bytes) -> None:
         self.last = data[-PIECE:].rstrip(b"\n").rpartition(b"\n")[2]
         if self.full:

@@ -1,11 +1,11 @@
-"""Launcher of attempts: prepares the volumes, writes the order and hands it to the runner.
+"""Launcher of attempts: prepares volumes and image, and hands the order to the runner.
 
-Each launch is a task of its own, so that a slow volume delays no other job.
+Each launch is a task of its own, so that a slow volume or pull delays no other job.
 """
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hublet.core.batching import GroupCommit
@@ -20,7 +20,9 @@ from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
+from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.records import LaunchOrder, Runner
+from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
 from hublet.runtime.supervisor.log_shipper import LogShipper
@@ -61,6 +63,7 @@ class Launcher:
         self._logs = logs
         self._writes = writes
         self._done = done
+        self._images = ImagePuller(database)
         self._launches: dict[str, AttemptLaunch] = {}
         # Cancelled, and not yet at their end.
         self._cancelled: dict[str, AttemptLaunch] = {}
@@ -103,13 +106,26 @@ class Launcher:
             prepared = await prepare(self._database, job, folder=folder)
             await self._logs.begin(job.id, attempt.number)
             log = self._logs.path_of(job.id, attempt.number)
+            digest = await self._pull(job, attempt, prepared, log)
             order = await _order_of(self._database, job, attempt, prepared, log=log)
+            order = replace(order, image_digest=digest)
             launch.is_ordered = True
             handle = await self._runner.launch(order)
         await self._writes.run(
             lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
         )
         return handle
+
+    async def _pull(
+        self, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt, log: Path
+    ) -> str | None:
+        """Pull the image of an attempt, where the runner does not do that itself."""
+        if self._runner.name != sandbox_runner.NAME:
+            return None
+        # What the pull tells is read while it goes on.
+        self._logs.follow(job.id, attempt.number)
+        is_space = prepared.content is not None
+        return await self._images.pull(job, prepared.image, is_space=is_space, log_path=log)
 
     async def _trace_of(self, job: JobRecord) -> str | None:
         if not is_on():
@@ -159,6 +175,7 @@ class Launcher:
 
     async def abandon(self) -> None:
         await asyncio.gather(*map(self.cancel, list(self._launches)))
+        await self._images.close()
 
 
 def attempt_folder(settings: Settings, attempt: AttemptRecord) -> Path:

@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 
 from hublet.core.clock import monotonic
 from hublet.core.config import Settings
-from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
-from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
+from hublet.jobs.errors import ImageNotFound, ImageRefused, NoNetworkGroups, NoRunner
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.errors import CannotRun, CannotRunYet
-from hublet.runtime.images.rootfs import target_of
+from hublet.runtime.images.sources import find_source, image_map
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.networks.records import NetworkPolicy
 from hublet.runtime.records import (
@@ -27,7 +26,6 @@ _NO_KUBERNETES = "The Kubernetes runner needs lightkube: pip install 'hublet[kub
 _NO_DOCKER = "The Docker runner needs the package aiodocker: pip install 'hublet[docker]'."
 # How often a runner that cannot be used is probed again.
 _PROBE_AGAIN_SECONDS = 30.0
-_HOST = (ImageSource(pattern="*", target="host"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +103,8 @@ def _sandbox_runner(settings: Settings) -> Runner:
         else Networks(data_dir=data_dir, policy=NetworkPolicy.of(settings)),
         settings_file=settings.file,
         announces_host=uses_host_programs(settings),
+        image_cache_bytes=settings.jobs.image_cache_bytes,
     )
-
-
-def image_map(settings: Settings) -> tuple[ImageSource, ...]:
-    """Return the images of this machine; where none is mapped, the host stands for all of them."""
-    images = settings.jobs.images
-    is_host = settings.server.test_mode or settings.jobs.host_programs
-    return _HOST if is_host and not images else images
 
 
 def uses_host_programs(settings: Settings) -> bool:
@@ -191,10 +183,15 @@ class RunnerAvailability:
         if is_in_group and choice.capabilities.usable and not choice.capabilities.network_groups:
             raise NoNetworkGroups(choice.capabilities.without_groups)
         if image and runner.name == sandbox_runner.NAME:
-            try:
-                target_of(image_map(self._settings), image)
-            except CannotRun:
-                raise ImageNotFound(image) from None
+            self._check_image(image)
+
+    def _check_image(self, image: str) -> None:
+        try:
+            find_source(self._settings, image)
+        except CannotRun as error:
+            if self._settings.jobs.registries:
+                raise ImageRefused(str(error)) from None
+            raise ImageNotFound(image) from None
 
     async def usage(self, runner: str, handle: str) -> Usage | None:
         """Return what an attempt uses now; None when another runner has it."""

@@ -21,10 +21,12 @@ _MAX_DELIVERIES = 10_000
 
 
 class Control:
-    def __init__(self, hubs: HubFactory, switch: HubSwitch) -> None:
+    def __init__(
+        self, hubs: HubFactory, switch: HubSwitch, *, hub: RunningHub | None = None
+    ) -> None:
         self._hubs = hubs
         self._switch = switch
-        self._hub: RunningHub | None = None
+        self._hub = hub
         self._commands: dict[str, Callable[..., Awaitable[dict[str, Any]]]] = {
             "reset": self.reset,
             "settle": self.settle,

@@ -3,7 +3,6 @@
 import asyncio
 from datetime import timedelta
 
-from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.runtime.supervisor import store as jobs
@@ -62,8 +61,7 @@ async def forward(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
 
 async def jump(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
     """Move the clock at once, also backwards."""
-    clock.move(by)
-    hub.database.wake_all()
+    hub.move_clock(by)
     await settle(hub, seconds=seconds)
 
 

@@ -6,10 +6,11 @@ from fastapi import Query, Response
 
 from hublet.core.pages import PageRouter
 from hublet.core.paging import read_cursor, write_cursor
-from hublet.repos.auth import GitRepoType
 from hublet.repos.browse import lists
 from hublet.repos.browse.auth import RequestedFilter, RequestedOrder, SortName
-from hublet.web.auth import Visit
+from hublet.repos.browse.records import ListOrder, RepoFilter
+from hublet.repos.records import RepoType
+from hublet.web.auth import PageVisit, Visit
 from hublet.web.discovery.views import SORTS, RepoListPage, repo_row, without_tag
 from hublet.web.pages import frame_for, next_page_url, render
 
@@ -18,16 +19,38 @@ router = PageRouter()
 _PAGE_SIZE = 30
 
 
+_Cursor = Annotated[str, Query(max_length=200)]
+
+
 @router.get("/{kind:kind}")
 async def list_repos_page(
     visit: Visit,
-    type_: GitRepoType,
     filters: RequestedFilter,
     order: RequestedOrder,
     sort: SortName = "createdAt",
-    cursor: Annotated[str, Query(max_length=200)] = "",
+    cursor: _Cursor = "",
+) -> Response:
+    return await _show(visit, filters, order, sort=sort, cursor=cursor)
+
+
+@router.get("/containers")
+async def list_containers_page(
+    visit: Visit,
+    order: RequestedOrder,
+    search: Annotated[list[str] | None, Query(max_length=20)] = None,
+    author: Annotated[str, Query(max_length=200)] = "",
+    sort: SortName = "createdAt",
+    cursor: _Cursor = "",
+) -> Response:
+    filters = RepoFilter(type=RepoType.container, author=author, words=tuple(search or ()))
+    return await _show(visit, filters, order, sort=sort, cursor=cursor)
+
+
+async def _show(
+    visit: PageVisit, filters: RepoFilter, order: ListOrder, *, sort: str, cursor: str
 ) -> Response:
     after = read_cursor(cursor) if cursor else ""
+    type_ = filters.type
     async with visit.database.read() as conn:
         frame = await frame_for(visit, conn)
         found = await lists.list_repos(

@@ -187,7 +187,8 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
         sections=[
             (type_, rows)
             for type_ in RepoType
-            if type_.has_git and (rows := await _repos(conn, visit, account.name, type_))
+            if type_ is not RepoType.bucket
+            and (rows := await _repos(conn, visit, account.name, type_))
         ],
         publications=[
             (title, f"/{FOLDERS[kind]}", newest)

@@ -25,7 +25,7 @@ from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.code_cache import CodeCache, NumberedLines
 from hublet.web.pages import go_on, go_to, render
 from hublet.web.repo_head import PURPOSE, RepoHead, RepoTab, get_head, path_of
-from hublet.web.repos.views import file_page, folder_page, is_picture
+from hublet.web.repos.views import file_page, files_path, folder_page, is_picture
 from hublet.web.uploads import UploadedFile, pieces_of, read_upload
 
 router = PageRouter()
@@ -39,7 +39,6 @@ _After = Annotated[str, Query(max_length=MAX_PATH_BYTES)]
 
 
 @router.get(BUCKET_PAGE)
-@router.get(_CONTAINER_PAGE)
 @router.get(f"{BUCKET_PAGE}/tree")
 @router.get(f"{_CONTAINER_PAGE}/tree")
 async def get_files_page(visit: Visit, address: FilesRepo, after: _After = "") -> Response:
@@ -175,7 +174,7 @@ async def delete_file(
         visit.check(form, f"{PURPOSE} {repo.id}")
         file = await files.get(conn, repo, path)
         await files.change_files(conn, visit.person, repo, [FileRemoval(path=file.path)])
-    return go_to(visit, path_of(repo), toast=f"{file.path} is deleted.")
+    return go_to(visit, files_path(repo, path_of(repo)), toast=f"{file.path} is deleted.")
 
 
 async def _writable(visit: PageVisit, address: RepoAddress) -> RepoHead:
@@ -184,4 +183,5 @@ async def _writable(visit: PageVisit, address: RepoAddress) -> RepoHead:
 
 
 def _folder_path(head: RepoHead, folder: str) -> str:
-    return f"{head.path}/tree/{quote(folder)}" if folder else head.path
+    root = files_path(head.repo, head.path)
+    return f"{head.path}/tree/{quote(folder)}" if folder else root

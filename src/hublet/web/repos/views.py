@@ -266,7 +266,7 @@ def folder_page(
 ) -> BucketFolderPage:
     shown, more = entries[:rows], entries[rows:]
     return BucketFolderPage(
-        crumbs=_crumbs(repo.name, repo_path, path),
+        crumbs=_crumbs(repo, repo_path, path),
         rows=[_bucket_row(repo_path, entry) for entry in shown],
         older=f"?{urlencode({'after': _bucket_position(shown[-1])})}" if more else None,
         upload=f"{repo_path}/upload/{quote(path)}" if path else f"{repo_path}/upload",
@@ -276,6 +276,11 @@ def folder_page(
     )
 
 
+def files_path(repo: Repo, repo_path: str) -> str:
+    """Return the address of all files; that of a container itself shows its tags."""
+    return f"{repo_path}/tree" if repo.type is RepoType.container else repo_path
+
+
 def is_picture(file: File) -> bool:
     media_type = (file.media_type or "").partition(";")[0].strip().lower()
     return media_type in _PICTURES and file.size <= _LARGEST_PICTURE
@@ -283,7 +288,7 @@ def is_picture(file: File) -> bool:
 
 def file_page(repo: Repo, repo_path: str, file: File, text: NumberedLines | None) -> BucketFilePage:
     return BucketFilePage(
-        crumbs=_crumbs(repo.name, repo_path, file.path),
+        crumbs=_crumbs(repo, repo_path, file.path),
         file=file,
         download=f"{repo_path}/resolve/{quote(file.path)}",
         is_picture=is_picture(file),
@@ -303,14 +308,14 @@ def _bucket_position(entry: FileOrFolder) -> str:
     return f"{entry.path}/" if isinstance(entry, Folder) else entry.path
 
 
-def _crumbs(name: str, repo_path: str, path: str) -> list[tuple[str, str | None]]:
+def _crumbs(repo: Repo, repo_path: str, path: str) -> list[tuple[str, str | None]]:
     """Return the parts of a path, each but the last with its address."""
     if not path:
-        return [(name, None)]
+        return [(repo.name, None)]
     *above, last = path.split("/")
     folders = ["/".join(above[: number + 1]) for number in range(len(above))]
     return [
-        (name, repo_path),
+        (repo.name, files_path(repo, repo_path)),
         *(
             (part, f"{repo_path}/tree/{quote(folder)}")
             for part, folder in zip(above, folders, strict=True)

@@ -11,10 +11,13 @@ from hublet.events import (
     CommentSnapshot,
     RepoConfigUpdated,
     RepoContentUpdated,
+    RepoImagesUpdated,
     RepoSnapshot,
     ThreadSnapshot,
+    UpdatedImage,
     UpdatedRef,
 )
+from hublet.repos.records import RepoType
 from hublet.web.rendering.code import highlight_language
 from hublet.web.webhooks.views import render_json
 from hublet.webhooks.records import Domain, WebhookRecord
@@ -66,8 +69,7 @@ def _sample_repo(webhook: WebhookRecord) -> RepoSnapshot:
 
 
 def _sample_events(repo: RepoSnapshot) -> Iterator[Event]:
-    ref = UpdatedRef(ref="refs/heads/main", old_sha=_OLD, new_sha=_NEW)
-    yield RepoContentUpdated(repo=repo, updated_refs=(ref,), actor_id=_SOMEBODY)
+    yield _content_event(repo)
     visibility: dict[str, str | bool | None] = {"private": True, "visibility": "private"}
     yield RepoConfigUpdated(repo=repo, updated_config=visibility, actor_id=_SOMEBODY)
     thread = ThreadSnapshot(
@@ -81,6 +83,14 @@ def _sample_events(repo: RepoSnapshot) -> Iterator[Event]:
     )
     comment = CommentSnapshot(id=_COMMENT, author_id=_SOMEBODY, content="Have you tried coal?")
     yield CommentCreated(thread=thread, comment=comment, actor_id=_SOMEBODY)
+
+
+def _content_event(repo: RepoSnapshot) -> Event:
+    if repo.type == RepoType.container:
+        image = UpdatedImage(path="", tag="1.0", old_digest=None, new_digest=f"sha256:{'a' * 64}")
+        return RepoImagesUpdated(repo=repo, updated_images=(image,), actor_id=_SOMEBODY)
+    ref = UpdatedRef(ref="refs/heads/main", old_sha=_OLD, new_sha=_NEW)
+    return RepoContentUpdated(repo=repo, updated_refs=(ref,), actor_id=_SOMEBODY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

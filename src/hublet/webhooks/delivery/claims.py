@@ -20,7 +20,8 @@ from hublet.webhooks.delivery.records import StoredLane
 from hublet.webhooks.records import DELIVERIES_CHANNEL, ClaimedDelivery, UnsentReason
 
 BATCH = 256
-_LANES_AT_ONCE = 32
+# Few: others who count triggers of these webhooks wait until the commit.
+_LANES_AT_ONCE = 8
 _GIVEN_UP_AT_ONCE = 1000
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _CONTENTION_SECONDS = 0.02
@@ -46,12 +47,12 @@ async def claim_fresh(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, wo
     rows = await store.claim_fresh(conn, worker=worker, limit=min(BATCH, lanes.room))
     if not rows:
         return
-    counts = {row["webhook_id"]: 0 for row in rows}
-    for row in rows:
-        counts[row["webhook_id"]] += not row["ping"]
-    await lanes_store.count_triggers(conn, counts)
-    known = await lanes_store.list_lanes(conn, counts)
-    sent, throttled = await _throttle(conn, rows, counts, known)
+    # Read before the lanes are locked: other workers wait for those until the commit.
+    events = await store.list_events(conn, {row["event_id"] for row in rows})
+    triggers = [row["webhook_id"] for row in rows if not row["ping"]]
+    pings = [row["webhook_id"] for row in rows if row["ping"]]
+    known = await lanes_store.count_triggers(conn, triggers, pings)
+    sent, throttled = await _throttle(conn, rows, Counter(triggers), known)
     sent, left = _split_at_room(sent, known, lanes)
     if throttled:
         await store.mark_unsent(conn, throttled, UnsentReason.throttled)
@@ -60,7 +61,7 @@ async def claim_fresh(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, wo
         await lanes_store.set_next_due(
             conn, {row["webhook_id"]: _next_check(known[row["webhook_id"]]) for row in left}
         )
-    await _add_to_batch(conn, batch, sent)
+    batch.deliveries += [store.delivery_record(row, events[row["event_id"]]) for row in sent]
     batch.lanes |= known
     batch.worked = True
 
@@ -135,34 +136,36 @@ def _next_check(lane: StoredLane) -> int:
 
 async def claim_due(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, worker: str) -> None:
     """Claim what is due in the lanes that have waited longest; of a degraded one a single probe."""
-    room = lanes.room - len(batch.deliveries)
+    room = lanes.room
+    if room <= 0:
+        return
     due = await lanes_store.lock_due_lanes(conn, except_for=lanes.full(), limit=_LANES_AT_ONCE)
     times: dict[str, int | None] = {}
+    claimed: list[Row] = []
     for webhook_id, lane in due.items():
-        if room <= 0:
+        if len(claimed) >= room:
             break
         batch.worked = True
         batch.lanes[webhook_id] = lane
         if lane.is_degraded and (given_up := await _give_up_waiting(conn, lane)):
             times[webhook_id] = None if given_up.suspends else micros()
             continue
-        limit = min(room, _room_of(lane, lanes, batch))
+        limit = min(room - len(claimed), _room_of(lane, lanes))
         rows = await store.claim_due(conn, webhook_id, worker=worker, limit=limit)
-        await _add_to_batch(conn, batch, rows)
-        room -= len(rows)
+        claimed += rows
         times[webhook_id] = (
             micros() + probe_delay(lane.health.probes)
             if rows and lane.is_degraded
             else await store.earliest_due(conn, webhook_id)
         )
     await lanes_store.set_next_due(conn, times)
+    if claimed:
+        events = await store.list_events(conn, {row["event_id"] for row in claimed})
+        batch.deliveries += [store.delivery_record(row, events[row["event_id"]]) for row in claimed]
 
 
-def _room_of(lane: StoredLane, lanes: Lanes, batch: ClaimedBatch) -> int:
-    if lane.is_degraded:
-        return 1
-    held = sum(each.webhook_id == lane.webhook_id for each in batch.deliveries)
-    return max(1, (lanes.room_for(lane.webhook_id) or LANE_ROOM) - held)
+def _room_of(lane: StoredLane, lanes: Lanes) -> int:
+    return 1 if lane.is_degraded else lanes.room_for(lane.webhook_id) or LANE_ROOM
 
 
 async def _give_up_waiting(conn: Connection, lane: StoredLane) -> Judgement | None:
@@ -177,12 +180,6 @@ async def _give_up_waiting(conn: Connection, lane: StoredLane) -> Judgement | No
     await lanes_store.set_health(conn, {lane.webhook_id: judgement.health})
     await apply_judgement(conn, lane.webhook_id, judgement)
     return judgement
-
-
-async def _add_to_batch(conn: Connection, batch: ClaimedBatch, rows: Sequence[Row]) -> None:
-    if rows:
-        events = await store.list_events(conn, {row["event_id"] for row in rows})
-        batch.deliveries += [store.delivery_record(row, events[row["event_id"]]) for row in rows]
 
 
 class ClaimLoop:
@@ -272,12 +269,15 @@ class ClaimLoop:
     async def _claim(self) -> bool:
         self._claimed_at = monotonic()
         self.is_claiming = True
+        worked = False
         try:
-            batch = ClaimedBatch()
-            async with self._database.transaction() as conn:
-                await claim_fresh(conn, self._lanes, batch, worker=self._worker)
-                await claim_due(conn, self._lanes, batch, worker=self._worker)
-            self._receive(batch)
+            # In transactions of their own: lanes that one has locked must not wait for the other.
+            for claim in (claim_fresh, claim_due):
+                batch = ClaimedBatch()
+                async with self._database.transaction() as conn:
+                    await claim(conn, self._lanes, batch, worker=self._worker)
+                self._receive(batch)
+                worked = worked or batch.worked
         finally:
             self.is_claiming = False
-        return batch.worked
+        return worked

@@ -51,26 +51,38 @@ async def suspend(conn: Connection, webhook_id: str) -> bool:
     ) == 1  # fmt: skip
 
 
-async def count_triggers(conn: Connection, counts: Mapping[str, int]) -> None:
-    """Count triggers for each webhook's current day, and lock its lane; pings do not count."""
+async def count_triggers(
+    conn: Connection, triggers: Iterable[str], pings: Iterable[str]
+) -> dict[str, StoredLane]:
+    """Count triggers, one for each time a webhook is named, for its current day; return the lanes.
+
+    A ping does not count. The lanes are locked from here on, and those who count for the same
+    webhooks wait: let little follow in the transaction.
+    """
     now = micros()
-    # In one order, so that two workers never wait for each other.
-    await conn.execute_many(
-        """
+    rows = await conn.fetch_all(
+        # In one order, so that two workers never wait for each other.
+        f"""
+        WITH triggers (id) AS each($1), pings (id) AS each($2),
+        counted (id, number) AS (
+            SELECT id, sum(number) FROM (
+                SELECT id, 1 AS number FROM triggers UNION ALL SELECT id, 0 FROM pings
+            ) AS named GROUP BY id
+        )
         INSERT INTO webhook_lanes (webhook_id, last_trigger_at, day_started_at, day_count)
-        VALUES ($1, $5, $2, $3)
+        SELECT id, CASE WHEN number > 0 THEN CAST($3 AS BIGINT) END, $3, number
+        FROM counted WHERE TRUE ORDER BY id
         ON CONFLICT (webhook_id) DO UPDATE SET
-            last_trigger_at = coalesce($5, webhook_lanes.last_trigger_at),
-            day_count = $3 + CASE WHEN webhook_lanes.day_started_at > $4
+            last_trigger_at = coalesce(excluded.last_trigger_at, webhook_lanes.last_trigger_at),
+            day_count = excluded.day_count + CASE WHEN webhook_lanes.day_started_at > $4
                 THEN webhook_lanes.day_count ELSE 0 END,
             day_started_at = CASE WHEN webhook_lanes.day_started_at > $4
-                THEN webhook_lanes.day_started_at ELSE $2 END
+                THEN webhook_lanes.day_started_at ELSE excluded.day_started_at END
+        RETURNING {_LANE}, {_URL}
         """,
-        [
-            (webhook_id, now, count, now - _DAY, now if count else None)
-            for webhook_id, count in sorted(counts.items())
-        ],
-    )
+        _json(triggers), _json(pings), now, now - _DAY,
+    )  # fmt: skip
+    return {row["webhook_id"]: _lane_record(row, row["url"]) for row in rows}
 
 
 async def list_lanes(conn: Reader, webhook_ids: Iterable[str]) -> dict[str, StoredLane]:

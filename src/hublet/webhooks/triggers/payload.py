@@ -20,6 +20,7 @@ from hublet.events import (
     RepoCreated,
     RepoDeleted,
     RepoFilesUpdated,
+    RepoImagesUpdated,
     RepoMoved,
     RepoSnapshot,
     ThreadCreated,
@@ -27,6 +28,7 @@ from hublet.events import (
     ThreadSnapshot,
     ThreadUpdated,
     UpdatedFile,
+    UpdatedImage,
     UpdatedRef,
 )
 from hublet.repos.records import RepoType
@@ -90,6 +92,19 @@ def _files_updated(event: RepoFilesUpdated, base_url: str) -> Trigger:
     )
 
 
+def _images_updated(event: RepoImagesUpdated, base_url: str) -> Trigger:
+    """Tags of images are told twice: as refs, which the public clients know, and as what they are."""
+    updated = event.updated_images
+    return _repo_trigger(
+        event.repo,
+        base_url,
+        scope="repo.content",
+        action="update",
+        updatedRefs=[render_tag(each) for each in updated if each.tag is not None],
+        updatedImages=[render_image(each, event.repo) for each in updated],
+    )
+
+
 def _thread_changed(
     event: ThreadCreated | ThreadUpdated | ThreadDeleted | CommentCreated | CommentUpdated,
     base_url: str,
@@ -124,6 +139,7 @@ _TRIGGERS: dict[type[Event], Callable[[Any, str], Trigger | None]] = {
     RepoConfigUpdated: _repo_configured,
     RepoContentUpdated: _refs_updated,
     RepoFilesUpdated: _files_updated,
+    RepoImagesUpdated: _images_updated,
     ThreadCreated: partial(_thread_changed, scope="discussion", action="create"),
     ThreadUpdated: partial(_thread_changed, scope="discussion", action="update"),
     ThreadDeleted: partial(_thread_changed, scope="discussion", action="delete"),
@@ -199,6 +215,20 @@ def render_comment(comment: CommentSnapshot, thread: Mapping[str, Any]) -> dict[
 
 def render_ref(ref: UpdatedRef) -> dict[str, Any]:
     return {"ref": ref.ref, "oldSha": ref.old_sha, "newSha": ref.new_sha}
+
+
+def render_tag(image: UpdatedImage) -> dict[str, Any]:
+    parts = filter(None, ("refs/tags", image.path, image.tag))
+    return {"ref": "/".join(parts), "oldSha": image.old_digest, "newSha": image.new_digest}
+
+
+def render_image(image: UpdatedImage, repo: RepoSnapshot) -> dict[str, Any]:
+    return {
+        "image": f"{repo.name}/{image.path}" if image.path else repo.name,
+        "tag": image.tag,
+        "digest": image.new_digest,
+        "oldDigest": image.old_digest,
+    }
 
 
 def render_file(file: UpdatedFile) -> dict[str, Any]:

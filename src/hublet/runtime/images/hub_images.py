@@ -1,0 +1,104 @@
+"""Images of this hub's own registry, read from its tables and its store, without any HTTP."""
+
+from contextlib import suppress
+
+from hublet.core.config import Settings
+from hublet.core.database import Database, Reader
+from hublet.core.dataclasses import dataclass
+from hublet.core.errors import HubError
+from hublet.jobs.access import get_delegate_of_job
+from hublet.jobs.records import JobRecord
+from hublet.registry import service as registry
+from hublet.registry.errors import BlobNotFound, ManifestNotFound
+from hublet.registry.names import parse_image_name
+from hublet.registry.records import ImageKey
+from hublet.repos import service as repos
+from hublet.repos.errors import AccessNotGranted, RepoNotFound, RightNeeded
+from hublet.repos.records import RepoAddress, RepoType, Right
+from hublet.runtime.errors import CannotRun, ImageAbsent
+from hublet.runtime.images import oci
+from hublet.runtime.images.pulled_files import PartialFile
+from hublet.runtime.images.references import ImageReference
+from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
+from hublet.storage.records import Content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubImage:
+    """An image of this hub that the creator of a job may read."""
+
+    key: ImageKey
+    # The index or manifest that its reference stands for.
+    top: oci.Descriptor
+    document: bytes
+
+
+async def find_hub_image(database: Database, job: JobRecord, reference: ImageReference) -> HubImage:
+    """Return an image as the creator of a job sees it now. Raises CannotRun.
+
+    The rights are those that the creator delegated to the job and still has.
+    """
+    try:
+        async with database.read() as conn:
+            key = await _find_key(conn, job, reference)
+            manifest = await registry.get_manifest(conn, key, reference.version)
+    except (RepoNotFound, AccessNotGranted, RightNeeded, ManifestNotFound):
+        raise ImageAbsent(
+            f"This hub has no image {str(reference).partition('/')[2]} that the creator of the job "
+            "may read: push it, or check the name and the tag."
+        ) from None
+    except HubError as error:
+        raise CannotRun(error.message) from None
+    top = oci.Descriptor(digest=manifest.digest, size=manifest.size)
+    return HubImage(key=key, top=top, document=manifest.content)
+
+
+async def _find_key(conn: Reader, job: JobRecord, reference: ImageReference) -> ImageKey:
+    name = parse_image_name(reference.repository)
+    creator = await get_delegate_of_job(conn, job)
+    address = RepoAddress(type=RepoType.container, namespace=name.namespace, name=name.repo)
+    repo = await repos.get(conn, creator, address, Right.read)
+    return ImageKey(repo_id=repo.id, path=name.path)
+
+
+async def read_document(database: Database, image: HubImage, entry: oci.Descriptor) -> bytes:
+    """Return a manifest or a configuration of an image. Raises CannotRun."""
+    if entry.size is not None and entry.size > oci.DOCUMENT_BYTES:
+        raise CannotRun("The image describes itself at too great a length.")
+    async with database.read() as conn:
+        with suppress(ManifestNotFound):
+            return (await registry.get_manifest(conn, image.key, entry.digest)).content
+    content = await find_layer(database, image, entry)
+    source = ContentSource(open_store(database.hub.settings), content)
+    return await run_in_launch_thread(lambda: b"".join(source.pieces(0, content.size)))
+
+
+async def find_layer(database: Database, image: HubImage, layer: oci.Descriptor) -> Content:
+    """Return where the bytes of a blob of this image lie. Raises CannotRun."""
+    try:
+        async with database.read() as conn:
+            return (await registry.get_blob(conn, image.key, layer.digest))[1]
+    except BlobNotFound:
+        raise CannotRun(
+            f"The image has lost its layer {layer.digest}: push the image again."
+        ) from None
+
+
+def copy_layer(
+    settings: Settings, content: Content, partial: PartialFile, layer: oci.Descriptor
+) -> None:
+    """Link a layer of the store, or copy it verified. Blocks. Raises CannotRun and OSError."""
+    source = ContentSource(open_store(settings), content)
+    # What is unpacked is verified once more, so a link is as good as a copy.
+    if source.path is not None and partial.adopt(source.path):
+        return
+    partial.restart(layer.digest.partition(":")[0])
+    try:
+        for piece in source.pieces(0, content.size):
+            partial.append(bytes(piece))
+    except FileNotFoundError:
+        raise CannotRun(f"The image has lost its layer {layer.digest}: push it again.") from None
+    if not partial.complete(layer.digest):
+        raise oci.DamagedImage(layer.digest)
