@@ -145,3 +145,12 @@ async def test_a_folder_that_was_moved_is_the_same(database: Database, tmp_path:
         (tmp_path / "before").rename(tmp_path / "after")
 
     await first_start.check_folder(with_folder(database, tmp_path / "after"))
+
+
+async def test_a_worker_leaves_the_administrator_to_a_process_that_can_show_the_password(
+    database: Database,
+) -> None:
+    assert await first_start.prepare(database, creates_administrator=False) is None
+    assert await administrators(database) == []
+
+    assert await first_start.prepare(database) is not None

@@ -55,8 +55,13 @@ async def _check_store(conn: Reader) -> None:
         )
 
 
-async def prepare(database: Database) -> FirstAdministrator | None:
-    """Make the database ready; return the administrator when this start had to create one."""
+async def prepare(
+    database: Database, *, creates_administrator: bool = True
+) -> FirstAdministrator | None:
+    """Make the database ready; return the administrator when this start had to create one.
+
+    Whoever has nobody to show the password to leaves that to the next process.
+    """
     await migrate(database)
     await partitions.add_days(database, partitions_store.TABLES)
     async with database.transaction() as conn:
@@ -76,7 +81,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await search_index.schedule_filling(conn)
         await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
-        if await accounts.has_administrator(conn):
+        if not creates_administrator or await accounts.has_administrator(conn):
             return None
         return await _create_administrator(conn)
 

@@ -311,7 +311,7 @@ async def run_worker(
         settings = _with_node_url(settings)
     await asyncio.to_thread(probe_store, settings)
     async with tracing(settings), open_hub(settings) as database:
-        await prepare(database)
+        await prepare(database, creates_administrator=False)
         await check_folder(database)
         worker, app = Worker(database), create_worker_application(database)
         member = member or alone("worker")

@@ -252,3 +252,29 @@ def test_the_pod_of_an_attempt_is_what_the_reference_says(tmp_path: Path) -> Non
     assert job_of(pod)["securityContext"]["allowPrivilegeEscalation"] is False
     shm = next(each for each in spec["volumes"] if each["name"] == "shm")
     assert shm["emptyDir"] == {"medium": "Memory", "sizeLimit": str(order.memory_bytes)}
+
+
+def test_every_field_is_one_that_the_cluster_knows(tmp_path: Path) -> None:
+    codecs = pytest.importorskip("lightkube.codecs", reason="hublet[kubernetes] is not installed")
+    order = an_order(
+        tmp_path,
+        "true",
+        gpus=1,
+        node_labels={"pool": "gpu"},
+        environment={"KEY": "value", "LONG": "x" * 200_000},
+        binds=(BindMount(source=tmp_path / "bucket", target="/out", read_only=False),),
+        group=GroupMembership(key="ada//train", names=("g1-train",)),
+    )
+    full = settings(
+        tmp_path, queue="team", pull_secrets=["pull"], disk_bytes=2**30, hub_pods={"app": "hublet"}
+    )
+
+    for manifest in (
+        manifests.pod_of(order, full),
+        manifests.secret_of(order, owner=OWNER),
+        *network_manifests.services_of(order, full, owner=OWNER),
+        network_manifests.hub_policy(full),
+        network_manifests.group_policy(order, full, owner=OWNER),
+    ):
+        # A field that the cluster does not know gets lost on the way.
+        assert codecs.from_dict(manifest).to_dict() == manifest
