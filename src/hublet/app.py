@@ -12,6 +12,7 @@ from hublet.accounts import routes as accounts
 from hublet.community import routes as community
 from hublet.core.clock import now
 from hublet.core.database import Database
+from hublet.core.database_metrics import DatabaseMetrics, PartitionMetrics
 from hublet.core.http import Edge, add_routes, install_error_handlers
 from hublet.core.http import routes as operations
 from hublet.core.http.faults import FaultMiddleware, Faults
@@ -39,6 +40,7 @@ from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
+from hublet.repos.packs.metrics import PackCacheMetrics
 from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
@@ -51,6 +53,7 @@ from hublet.web import routes as web
 from hublet.web.jobs.job_stream import JobFeeds
 from hublet.web.live import LiveStreams
 from hublet.webhooks import routes as webhooks
+from hublet.webhooks.activity.partitions_store import TABLES as PARTITIONED
 
 # In the order in which their routes are looked up: what the hub lacks comes last.
 FEATURES = (
@@ -115,7 +118,7 @@ def _add_ways_into_jobs(app: FastAPI) -> None:
     database: Database = app.state.database
     app.state.callers = CallerCache(database)
     app.state.jobs = RunnerAvailability(database.hub.settings)
-    app.state.metrics = _metrics()
+    app.state.metrics = _metrics(database)
     app.state.tunnels = Tunnels(database)
     app.state.job_meter = UsageMeter(app.state.jobs, app.state.tunnels)
     app.state.ports = ReverseProxy(
@@ -160,8 +163,13 @@ def _with_tunnels(app: FastAPI, inner: ASGIApp) -> ASGIApp:
     )
 
 
-def _metrics() -> Metrics:
+def _metrics(database: Database) -> Metrics:
     metrics = Metrics()
+    metrics.registry.register(DatabaseMetrics(database))
+    metrics.registry.register(PackCacheMetrics(database.hub.settings))
+    partitions = PartitionMetrics(database, PARTITIONED)
+    metrics.registry.register(partitions)
+    metrics.counts.append(partitions.count)
     metrics.counts.append(JobGauge(metrics.registry).count)
     metrics.counts.append(StorageGauges(metrics.registry).count)
     return metrics

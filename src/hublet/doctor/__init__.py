@@ -26,6 +26,7 @@ async def examine(settings: Settings) -> list[Finding]:
         checks.check_outgoing(settings),
         checks.check_folder(settings.database.data_dir),
         *await asyncio.to_thread(checks.check_store, settings),
+        *await asyncio.to_thread(checks.check_pack_cache, settings),
         checks.check_git(),
         await checks.check_mail(settings),
         await checks.check_jobs(settings, is_thorough=True),
@@ -52,6 +53,7 @@ async def _check_data(settings: Settings) -> list[Finding]:
                 *await _check_keys_and_clock(opened, ring),
                 engine,
                 schema,
+                *await database.check_surroundings(opened),
                 *await _check_work(opened),
             ]
     except Exception as error:  # noqa: BLE001 - any error of an engine is a finding.
@@ -126,6 +128,7 @@ class HubExamination:
             checks.check_outgoing(settings),
             await asyncio.to_thread(checks.check_folder, settings.database.data_dir),
             *await asyncio.to_thread(checks.check_store, settings),
+            *await asyncio.to_thread(checks.check_pack_cache, settings),
             await asyncio.to_thread(checks.check_git),
             await self._check_mail(),
             await checks.check_jobs(settings),
@@ -149,6 +152,7 @@ class HubExamination:
                 *await _check_keys_and_clock(self._database, ring),
                 engine,
                 schema,
+                *await database.check_surroundings(self._database),
                 *await _check_work(self._database, quickly=True),
             ]
         except DatabaseUnavailable as error:

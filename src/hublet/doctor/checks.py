@@ -19,13 +19,14 @@ from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
+from hublet.repos.packs.cache import cached_sizes
 from hublet.runtime.images.registry_client import RegistryTransport
 from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.images.sources import image_map, named_registries
 from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import runner
 from hublet.runtime.supervisor.runner_selection import choose_runner
-from hublet.storage.object_store import probe_store
+from hublet.storage.object_store import has_shared_store, probe_store
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
 _SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
@@ -38,6 +39,10 @@ _NEARLY_FULL_BYTES = 1000 * _MEGABYTE
 _STORE = "object storage"
 # S3 refuses requests that are a quarter of an hour off.
 _SKEW = timedelta(minutes=1)
+
+_PACK_CACHE = "pack cache"
+# Evictions follow what was fetched, a little later.
+_OVERFULL = 1.1
 
 _GIT = "git"
 _GIT_SECONDS = 10.0
@@ -186,6 +191,19 @@ def check_store(settings: Settings) -> list[Finding]:
         found = f"{shown} works, but its clock differs by {format_duration(abs(skew))}."
         return [warning(_STORE, found, "Correct the clock of this machine, or of the storage.")]
     return [ok(_STORE, f"{shown}: an object was put, read and deleted.")]
+
+
+def check_pack_cache(settings: Settings) -> list[Finding]:
+    """Measure this node's cache of packs, where packs lie in a shared store."""
+    if not has_shared_store(settings):
+        return []
+    sizes = cached_sizes(settings.database.data_dir)
+    used, room = sum(sizes.values()), settings.storage.cache_bytes
+    found = f"{len(sizes)} repositories with {used // _MEGABYTE:,} of {room // _MEGABYTE:,} MB."
+    if used > room * _OVERFULL:
+        advice = "What is in use stays: raise storage.cache_bytes if this node serves that many."
+        return [warning(_PACK_CACHE, found, advice)]
+    return [ok(_PACK_CACHE, found)]
 
 
 def check_git() -> Finding:

@@ -1,12 +1,13 @@
 """Checks of the database: its keys, its engine and schema, and the work that waits in it."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
 from hublet.core import outbox, queue
 from hublet.core.clock import format_duration, micros, monotonic
 from hublet.core.config import Settings, safe_database_url
-from hublet.core.database import Database, DatabaseUnavailable, Reader
+from hublet.core.database import Database, DatabaseUnavailable, Reader, partitions
 from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
 from hublet.core.heartbeat import HubProcess, list_processes
 from hublet.core.leases import lease_clock
@@ -18,6 +19,7 @@ from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.repos import scrub_store, usage, usage_store
 from hublet.runtime.supervisor import machines_store
 from hublet.storage import content_move
+from hublet.webhooks.activity.partitions_store import TABLES as PARTITIONED
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
@@ -34,6 +36,18 @@ _START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on Pos
 _MAX_PARKED = 3
 _MAX_DAMAGED = 3
 _MACHINES = "machines"
+
+_NOTICES = "notices"
+_TRIAL_CHANNEL = "doctor"
+# The first may be sent before anybody listens.
+_TRIALS = 3
+_TRIAL_SECONDS = 1.0
+_PARTITIONS = "partitions"
+_LEAST_DAYS_AHEAD = 2
+_REPLICA = "replica"
+# It is looked at once a second.
+_LOOK_SECONDS = 3.0
+_PAUSE_SECONDS = 0.05
 
 
 def find_ring(settings: Settings) -> KeyRing | Finding:
@@ -170,6 +184,65 @@ async def check_schema(database: Database) -> tuple[Finding, bool]:
         return warning(_SCHEMA, "The database is empty.", "The first hublet serve fills it."), False
     advice = "Run hublet migrate; the next start of hublet serve does it too."
     return warning(_SCHEMA, f"It lacks {', '.join(missing)}.", advice), False
+
+
+async def check_surroundings(database: Database) -> list[Finding]:
+    """Check what only PostgreSQL has: notices, partitions by day, and a replica if there is one."""
+    if database.kind != "postgresql":
+        return []
+    replica = [] if not database.has_replica else [await _check_replica(database)]
+    return [await _check_notices(database), await _check_partitions(database), *replica]
+
+
+async def _check_notices(database: Database) -> Finding:
+    """Send one over the pool, and hear it over the connection that listens."""
+    with database.subscribe(_TRIAL_CHANNEL) as trial:
+        for _ in range(_TRIALS):
+            async with database.transaction() as conn:
+                await store.notify(conn, _TRIAL_CHANNEL)
+            if await trial.wait(timeout=_TRIAL_SECONDS):
+                return ok(_NOTICES, "What one process commits, another hears of at once.")
+    return warning(
+        _NOTICES,
+        "They do not arrive: work begins a second late, and other processes hear late of revoked tokens.",
+        "Behind PgBouncer set database.listen_url to the server itself.",
+    )
+
+
+async def _check_partitions(database: Database) -> Finding:
+    async with database.read() as conn:
+        surveys = await partitions.survey(conn, PARTITIONED)
+    behind = [each.table for each in surveys if each.days_ahead < _LEAST_DAYS_AHEAD]
+    if behind:
+        return warning(
+            _PARTITIONS,
+            f"There are hardly any for the days to come, of {', '.join(behind)}.",
+            "A worker adds them once a day, and each start does: does one run? Its log says why not.",
+        )
+    stray = {each.table: each.stray_rows for each in surveys if each.stray_rows}
+    if stray:
+        listed = ", ".join(f"{table} ({count})" for table, count in stray.items())
+        return warning(
+            _PARTITIONS,
+            f"Rows lie in the default partition of {listed}.",
+            "They are dropped by no day. They came while a day had no partition, or from a wrong clock.",
+        )
+    ahead = min(each.days_ahead for each in surveys)
+    return ok(_PARTITIONS, f"{ahead} days ahead are prepared, and every row has its day.")
+
+
+async def _check_replica(database: Database) -> Finding:
+    deadline = monotonic() + _LOOK_SECONDS
+    while (status := database.replica_status()) is not None and monotonic() < deadline:
+        if status.reason is None and status.lag_seconds is not None:
+            return ok(_REPLICA, f"It is used, and was {status.lag_seconds:.1f} s late.")
+        await asyncio.sleep(_PAUSE_SECONDS)
+    reason = "it was not looked at" if status is None or status.reason is None else status.reason
+    return warning(
+        _REPLICA,
+        f"It is not used: {redact_text(reason)}.",
+        "The primary answers everything until the replica follows again.",
+    )
 
 
 async def check_events(conn: Reader) -> Finding:

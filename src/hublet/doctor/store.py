@@ -21,6 +21,11 @@ async def postgresql_version(conn: Reader) -> str:
     return str(await conn.fetch_value("SHOW server_version"))
 
 
+async def notify(conn: Reader, channel: str) -> None:
+    """Send a notice within the transaction, as a commit of a hub does after it."""
+    await conn.fetch_value("SELECT pg_notify('hublet', $1)::text", channel)
+
+
 async def encoding(conn: Reader) -> str:
     return str(await conn.fetch_value("SHOW server_encoding"))
 

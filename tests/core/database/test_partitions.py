@@ -13,6 +13,8 @@ from hublet.core.clock import micros
 from hublet.core.database import Database, Reader, UniqueViolation, open_database, partitions
 from hublet.core.database.migrations import known_migrations, migrate
 from hublet.core.database.postgresql_dialect import translate
+from hublet.core.database_metrics import PartitionMetrics
+from hublet.doctor.database import check_surroundings
 from hublet.webhooks.activity import partitions_store, service
 from hublet.webhooks.activity import store as activity
 from hublet.webhooks.delivery import store as delivery
@@ -248,3 +250,22 @@ def _days(plan: str, table: str) -> int:
 
 def _scanned(plan: str, name: str) -> set[str]:
     return set(re.findall(rf" on ({name})\b", plan))
+
+
+async def test_the_doctor_and_metrics_tell_of_days_without_partitions_and_of_stray_rows(
+    database: Database,
+) -> None:
+    [finding] = [each for each in await check_surroundings(database) if each.check == "partitions"]
+    assert finding.status == "warning"
+    await partitions.add_days(database, partitions_store.TABLES)
+    [finding] = [each for each in await check_surroundings(database) if each.check == "partitions"]
+    assert finding.found == "7 days ahead are prepared, and every row has its day."
+    await a_delivery(database, await a_webhook(database), at=micros() + 30 * DAY)
+    [finding] = [each for each in await check_surroundings(database) if each.check == "partitions"]
+    assert "webhook_deliveries (1)" in finding.found
+    metrics = PartitionMetrics(database, partitions_store.TABLES)
+    async with database.read() as conn:
+        await metrics.count(conn)
+    ahead, stray = metrics.collect()
+    assert {each.value for each in ahead.samples} == {7.0}
+    assert {each.labels["table"]: each.value for each in stray.samples}["webhook_deliveries"] == 1

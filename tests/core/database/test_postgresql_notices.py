@@ -12,6 +12,7 @@ import pytest
 from hublet.core.config import Settings
 from hublet.core.database import Database, open_database
 from hublet.core.database.postgresql_notices import NOTIFY_CHANNEL, Notices
+from hublet.doctor.database import check_surroundings
 from patience import SOON_SECONDS
 from registries import restored_registries
 from scratch_database import hub_of, notes_of, notes_table, wait_until, wait_until_listening
@@ -183,3 +184,25 @@ async def test_what_a_process_commits_that_dies_before_its_notice_is_found_by_lo
 
 async def _is_noted(database: Database) -> bool:
     return await notes_of(database) == ["a"]
+
+
+async def test_what_is_announced_and_heard_is_counted_and_the_doctor_tries_it(
+    database: Database, listener: Listener
+) -> None:
+    await wait_until_listening(database)
+    await wake(database, "a")
+    await listener.wait_for("a")
+    assert database.notices is not None
+    assert (database.notices.announced, database.notices.sent) == (1, 1)
+    [finding] = [each for each in await check_surroundings(database) if each.check == "notices"]
+    assert finding.status == "ok"
+    assert database.notices.heard >= 1
+
+
+async def test_the_doctor_warns_when_notices_do_not_arrive(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.doctor.database._TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(database, "wake", lambda _: None)
+    [finding] = [each for each in await check_surroundings(database) if each.check == "notices"]
+    assert finding.status == "warning"

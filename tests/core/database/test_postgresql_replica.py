@@ -1,11 +1,13 @@
 """A streaming replica answers public lists while it follows; otherwise the primary does."""
 
 import asyncio
+import json
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,67 @@ def test_public_lists_come_from_it_and_nothing_else(
             assert _names(admin) == ["admin/engine"]
             asyncio.run(run_on(standby, "SELECT pg_wal_replay_resume()"))
             wait_for(lambda: _names(anonymous) == ["admin/engine"], seconds=SOON_SECONDS)
+
+
+def test_metadata_may_be_old_but_content_and_what_is_new_come_from_the_primary(
+    server: PostgresqlServer, standby: Standby, tmp_path: Path
+) -> None:
+    place = Place(folder=tmp_path, database_url=server.url)
+    variables = {
+        "HUBLET_DATABASE_REPLICA_URL": standby.url,
+        "HUBLET_DATABASE_REPLICA_LAG_SECONDS": "3600",
+    }
+    with serving(place, variables=variables) as hub, hub.client() as anonymous:
+        hub.process.wait_for("the replica is used")
+        with hub.client(hub.token) as admin:
+            admin.post("/api/repos/create", json={"name": "engine"})
+            old = _commit(admin, {"a.txt": "one"})
+            wait_for(lambda: _list_models(anonymous, "sha") == [old], seconds=SOON_SECONDS)
+            asyncio.run(run_on(standby, "SELECT pg_wal_replay_pause()"))
+            new = _commit(admin, {"a.txt": "two", "b.txt": "new"})
+            # Who just wrote finds it; others may be told of the commit before.
+            assert _commit_of(anonymous.head(_FILE)) == new
+            wait_for(lambda: _commit_of(anonymous.head(_FILE)) == old, seconds=SOON_SECONDS)
+            assert anonymous.get("/api/models/admin/engine").json()["sha"] == old
+            content = anonymous.get(_FILE)
+            assert (content.text, _commit_of(content)) == ("two", new)
+            assert _commit_of(admin.head(_FILE)) == new
+            assert _commit_of(anonymous.head(_FILE.replace("a.txt", "b.txt"))) == new
+            admin.put("/api/models/admin/engine/settings", json={"private": True})
+            wait_for(lambda: anonymous.head(_FILE).status_code == 200, seconds=SOON_SECONDS)
+            assert anonymous.get(_FILE).status_code == 404
+            asyncio.run(run_on(standby, "SELECT pg_wal_replay_resume()"))
+            wait_for(lambda: anonymous.head(_FILE).status_code == 404, seconds=SOON_SECONDS)
+
+
+_FILE = "/admin/engine/resolve/main/a.txt"
+
+
+def _commit(client: httpx2.Client, files: dict[str, str]) -> str:
+    """Commit files, and return the id of the commit."""
+    lines = [{"key": "header", "value": {"summary": "Change."}}]
+    for path, text in files.items():
+        content = b64encode(text.encode()).decode()
+        lines.append(
+            {"key": "file", "value": {"path": path, "content": content, "encoding": "base64"}}
+        )
+    done = client.post(
+        "/api/models/admin/engine/commit/main",
+        content="\n".join(json.dumps(line) for line in lines),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
+    assert done.status_code == 200, done.text
+    commit: str = done.json()["commitOid"]
+    return commit
+
+
+def _commit_of(response: httpx2.Response) -> str:
+    assert response.status_code == 200, response.text
+    return response.headers["X-Repo-Commit"]
+
+
+def _list_models(client: httpx2.Client, field: str) -> list[str]:
+    return [each[field] for each in client.get("/api/models?full=true").json()]
 
 
 def _names(client: httpx2.Client) -> list[str]:

@@ -124,7 +124,7 @@ class DatabaseSettings:
     replica_url: str | None = setting(
         None,
         POSTGRESQL,
-        "A replica that answers public lists to callers without a token.",
+        "A replica that answers public lists and metadata to callers without a token.",
         secret=True,
     )
     replica_lag_seconds: float = setting(

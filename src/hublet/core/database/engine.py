@@ -12,6 +12,7 @@ from contextlib import (
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
 
@@ -115,6 +116,24 @@ class Connection(Reader):
         """Wake the channel's subscribers, in every process, once this is committed."""
 
 
+@dataclass(slots=True)
+class NoticeCounts:
+    """Notices between processes: how many commits had some, how many were sent and heard."""
+
+    announced: int = 0
+    sent: int = 0
+    heard: int = 0
+    is_connected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStatus:
+    """Whether the replica is used; if not, why. The lag is that of the last look that succeeded."""
+
+    lag_seconds: float | None
+    reason: str | None
+
+
 class Subscription:
     """Wakes its waiter when something was committed on a channel."""
 
@@ -142,6 +161,10 @@ class Database(ABC):
     """An open database. Create it with `open_database`."""
 
     kind: str
+    # Whether `read_replica` may see less than `read`.
+    has_replica = False
+    # None where other processes need not be notified.
+    notices: NoticeCounts | None = None
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
@@ -157,6 +180,10 @@ class Database(ABC):
     def read_replica(self) -> AbstractAsyncContextManager[Reader]:
         """Like `read`, but what it sees may be some seconds old, where there is a replica."""
         return self.read()
+
+    def replica_status(self) -> ReplicaStatus | None:
+        """Return how the replica fared when it was last looked at; None without one."""
+        return None
 
     @abstractmethod
     async def close(self) -> None: ...

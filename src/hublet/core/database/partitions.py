@@ -20,6 +20,7 @@ log = get_logger("database")
 
 DAYS_AHEAD = 7
 DAY = 86_400_000_000
+_MOST_STRAY = 10_000
 # All who use the table wait behind this one: better another time than long.
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '1s'"
 
@@ -110,6 +111,33 @@ async def drop(
         f"INSERT INTO {table.name} SELECT p.* FROM {partition.name} p WHERE {keep}", *values
     )
     await conn.execute(f"DROP TABLE {partition.name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSurvey:
+    """How a table by days stands."""
+
+    table: str
+    # How many of the next days have a partition already; -1 when not even today has one.
+    days_ahead: int
+    # Rows that have no day, up to a bound: none are expected.
+    stray_rows: int
+
+
+async def survey(conn: Reader, tables: Iterable[DayTable]) -> list[PartitionSurvey]:
+    """Return how tables by days stand, on PostgreSQL."""
+    surveys = []
+    for table in tables:
+        known = await _list(conn, table.name)
+        today = micros() // DAY
+        ahead = -1
+        while ahead <= DAYS_AHEAD and _covers(known, table, today + ahead + 1):
+            ahead += 1
+        stray: int = await conn.fetch_value(
+            f"SELECT count(*) FROM (SELECT 1 FROM {table.name}_default LIMIT {_MOST_STRAY}) AS stray"
+        )
+        surveys.append(PartitionSurvey(table=table.name, days_ahead=ahead, stray_rows=stray))
+    return surveys
 
 
 async def _list(conn: Reader, table: str) -> list[DayPartition]:

@@ -15,7 +15,9 @@ from hublet.core.database.engine import (
     Connection,
     Database,
     DatabaseUnavailable,
+    NoticeCounts,
     Reader,
+    ReplicaStatus,
     Row,
     TransactionEnded,
 )
@@ -175,6 +177,8 @@ class PostgresDatabase(Database):
         self.pool = PostgresPool(hub.settings, url)
         replica = settings.replica_url
         self.replica = None if replica is None else Replica(hub, replica, self.pool)
+        self.has_replica = replica is not None
+        self.notices = NoticeCounts()
         self._notices = Notices(self, settings.listen_url or url, patience=self.pool.patience)
 
     async def start(self) -> None:
@@ -204,6 +208,9 @@ class PostgresDatabase(Database):
 
     def read_replica(self) -> AbstractAsyncContextManager[Reader]:
         return self.read() if self.replica is None else self.replica.read()
+
+    def replica_status(self) -> ReplicaStatus | None:
+        return None if self.replica is None else self.replica.status
 
     async def check(self) -> None:
         async with self.read() as reader:

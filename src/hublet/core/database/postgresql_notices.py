@@ -6,13 +6,13 @@ for a channel also looks by itself now and then.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
 import asyncpg
 
-from hublet.core.database.engine import Database
+from hublet.core.database.engine import Database, NoticeCounts
 from hublet.core.database.postgresql_dialect import quote, terminate
 from hublet.core.logs import get_logger
 
@@ -36,6 +36,7 @@ class Notices:
 
     def __init__(self, database: Database, url: str, *, patience: float) -> None:
         self._database = database
+        self._counts = database.notices or NoticeCounts()
         self._url = url
         self._patience = patience
         self._announced: set[str] = set()
@@ -47,11 +48,13 @@ class Notices:
     def start(self) -> None:
         self._running = asyncio.create_task(self._run(), name="postgresql-notices")
 
-    def announce(self, channels: Iterable[str]) -> None:
+    def announce(self, channels: Collection[str]) -> None:
         """Notify the other processes soon."""
+        if not channels:
+            return
+        self._counts.announced += 1
         self._waiting.update(channels)
-        if self._waiting:
-            self._due.set()
+        self._due.set()
 
     async def stop(self) -> set[str]:
         """Stop, and return the channels that are still to be announced."""
@@ -72,6 +75,7 @@ class Notices:
                 try:
                     await self._exchange(raw)
                 finally:
+                    self._counts.is_connected = False
                     terminate(raw)
             except Exception as error:  # noqa: BLE001 - whatever it was, notices must come back
                 log.warning("notices cannot be heard", reason=f"{type(error).__name__}: {error}")
@@ -83,10 +87,12 @@ class Notices:
         def hear(_: object, sender: int, __: str, channel: str) -> None:
             # Subscribers of this process were woken at the commit.
             if sender != own:
+                self._counts.heard += 1
                 self._database.wake([channel])
 
         raw.add_termination_listener(lambda _: self._due.set())
         await raw.add_listener(NOTIFY_CHANNEL, hear)
+        self._counts.is_connected = True
         # Whatever was committed while nobody listened is found by looking once.
         self._database.wake_all()
         self._waiting |= self._announced
@@ -110,6 +116,7 @@ class Notices:
         self._announced |= channels
         try:
             await raw.execute(notify_statement(channels), timeout=self._patience)
+            self._counts.sent += len(channels)
         except BaseException:
             self._waiting |= channels
             raise

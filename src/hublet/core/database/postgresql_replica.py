@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from hublet.core.clock import monotonic
 from hublet.core.config import Settings
-from hublet.core.database.engine import DatabaseUnavailable, Reader, Row
+from hublet.core.database.engine import DatabaseUnavailable, Reader, ReplicaStatus, Row
 from hublet.core.database.postgresql_pool import PostgresPool, PostgresReader
 from hublet.core.hub import Hub
 from hublet.core.logs import get_logger
@@ -39,6 +39,7 @@ class Replica:
         self._written: deque[tuple[float, int]] = deque()
         self._watching: asyncio.Task[None] | None = None
         self.is_usable = False
+        self.status = ReplicaStatus(lag_seconds=None, reason="it was not looked at yet")
 
     def start(self) -> None:
         """A replica that is away must not keep a hub from its start: it is opened when it is there."""
@@ -57,18 +58,19 @@ class Replica:
 
     def give_up(self, reason: str) -> None:
         """Leave the replica alone until it is looked at again."""
-        self._set_usable(reason)
+        self._set_usable(reason, lag=self.status.lag_seconds)
 
     async def _watch(self) -> None:
         while True:
+            lag, reason = self.status.lag_seconds, None
             try:
                 async with asyncio.timeout(self._most_lag + _LOOK_SECONDS):
                     lag = await self._measure_lag()
+                if lag > self._most_lag:
+                    reason = f"it is {lag:.1f} s late"
             except (DatabaseUnavailable, TimeoutError) as error:
-                reason: str | None = getattr(error, "reason", "it does not answer")
-            else:
-                reason = f"it is {lag:.1f} s late" if lag > self._most_lag else None
-            self._set_usable(reason)
+                reason = getattr(error, "reason", "it does not answer")
+            self._set_usable(reason, lag=lag)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _measure_lag(self) -> float:
@@ -88,7 +90,8 @@ class Replica:
         newest = len(self._written) == 1 and self._written[0][1] <= replayed
         return 0.0 if newest else monotonic() - self._written[0][0]
 
-    def _set_usable(self, reason: str | None) -> None:
+    def _set_usable(self, reason: str | None, *, lag: float | None) -> None:
+        self.status = ReplicaStatus(lag_seconds=lag, reason=reason)
         if self.is_usable != (reason is None):
             if reason is None:
                 log.info("the replica is used")

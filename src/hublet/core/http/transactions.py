@@ -22,16 +22,25 @@ async def read_transaction(request: Request) -> AsyncIterator[Reader]:
         yield conn
 
 
-async def public_read(request: Request) -> AsyncIterator[Reader]:
-    """Read from a replica, if there is one: what a caller without credentials asks for.
+async def may_be_old(request: Request) -> bool:
+    """Tell whether a replica may answer: there is one, and the caller has no credentials.
 
     Who wrote a moment ago reads from the primary, and finds what he wrote.
     """
     database: Database = request.app.state.database
     exchange = exchange_of(request)
     is_public = exchange.authorization is None and "cookie" not in request.headers
-    is_stale_good = is_public and not exchange.wrote_lately
-    async with database.read_replica() if is_stale_good else database.read() as conn:
+    return database.has_replica and is_public and not exchange.wrote_lately
+
+
+# For routes that open their own reads. What is not on the replica must be looked for on the primary.
+MayBeOld = Annotated[bool, Depends(may_be_old)]
+
+
+async def public_read(request: Request, may_be_old: MayBeOld) -> AsyncIterator[Reader]:
+    """Read from a replica, if there is one: what a caller without credentials asks for."""
+    database: Database = request.app.state.database
+    async with database.read_replica() if may_be_old else database.read() as conn:
         yield conn
 
 
@@ -41,7 +50,7 @@ Conn = Annotated[Connection, Depends(transaction, scope="function")]
 
 ReadConn = Annotated[Reader, Depends(read_transaction, scope="function")]
 
-# For public lists only: what it reads may be some seconds old. Never tokens, refs, packs or inboxes.
+# For public lists only: what it reads may be some seconds old. Never tokens, packs or inboxes.
 PublicReadConn = Annotated[Reader, Depends(public_read, scope="function")]
 
 

@@ -1,5 +1,6 @@
 """HTTP for downloads: the files of a revision, at the paths of the public service."""
 
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated
@@ -7,7 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Request, Response
 
 from hublet.core.database import Database
-from hublet.core.http import Db, Router
+from hublet.core.errors import NotFound
+from hublet.core.http import Db, MayBeOld, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.file_responses import (
     FILE_OR_INFO_RESPONSES,
@@ -51,11 +53,51 @@ router = Router(tags=GIT_TAGS, responses=MOVED | FILE_OR_INFO_RESPONSES)
 
 
 async def _revision_path(
-    request: Request, database: Db, caller: Caller | None, address: RepoAddress, rest: str
+    request: Request,
+    database: Database,
+    caller: Caller | None,
+    address: RepoAddress,
+    rest: str,
+    *,
+    may_be_old: bool = False,
 ) -> RevisionPath:
     name, path = revision_and_path(request, rest)
-    revision = await get_revision(database, caller, address, name, right=Right.read)
+    revision = await get_revision(
+        database, caller, address, name, right=Right.read, may_be_old=may_be_old
+    )
     return RevisionPath(revision=revision, path=path)
+
+
+async def _root_file(
+    request: Request,
+    database: Db,
+    caller: Downloader,
+    address: RootRepo,
+    rest: str,
+    *,
+    may_be_old: MayBeOld,
+) -> StoredFile:
+    """Find a file. A replica may tell its headers; its content is never sent by what was public once."""
+    if may_be_old and exchange_of(request).without_body:
+        # What is not there yet is looked for on the primary.
+        with suppress(NotFound):
+            return await _find_file(request, database, caller, address, rest, may_be_old=True)
+    return await _find_file(request, database, caller, address, rest, may_be_old=False)
+
+
+async def _find_file(
+    request: Request,
+    database: Database,
+    caller: Caller | None,
+    address: RepoAddress,
+    rest: str,
+    *,
+    may_be_old: bool,
+) -> StoredFile:
+    location = await _revision_path(request, database, caller, address, rest, may_be_old=may_be_old)
+    return await downloads.get_file(
+        database, location.revision, location.path, may_be_old=may_be_old
+    )
 
 
 async def _root_path(
@@ -78,7 +120,7 @@ async def _cached_path(
 async def download_file(
     request: Request,
     database: Db,
-    location: Annotated[RevisionPath, Depends(_root_path)],
+    file: Annotated[StoredFile, Depends(_root_file)],
     *,
     download: bool = False,
 ) -> Response:
@@ -89,12 +131,7 @@ async def download_file(
     downloaded through Xet, `X-Xet-Hash` and `Link` tell how; `Accept:
     application/vnd.xet-fileinfo+json` asks for that alone.
     """
-    return await _send(
-        request,
-        database,
-        await downloads.get_file(database, location.revision, location.path),
-        to_save=download,
-    )
+    return await _send(request, database, file, to_save=download)
 
 
 @router.get(CACHED_REPO + IN_REVISION, response_class=Response)

@@ -64,12 +64,14 @@ def safe_media_type(path: str) -> str:
     return TEXT if guessed.startswith("text/") else BINARY
 
 
-async def get_file(database: Database, revision: Revision, path: str) -> StoredFile:
+async def get_file(
+    database: Database, revision: Revision, path: str, *, may_be_old: bool = False
+) -> StoredFile:
     """Return the file with its content: in git, or of a large one in the storage."""
     file = await get_raw_file(revision, path)
     if file.entry.lfs is None:
         return file
-    return await _with_content(database, file, file.entry.lfs)
+    return await _with_content(database, file, file.entry.lfs, may_be_old=may_be_old)
 
 
 async def get_raw_file(revision: Revision, path: str) -> StoredFile:
@@ -86,9 +88,11 @@ def _get_file(revision: Revision, path: str) -> StoredFile:
     return StoredFile(repo=revision.repo, commit=commit, entry=entry, folder=revision.folder)
 
 
-async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -> StoredFile:
+async def _with_content(
+    database: Database, file: StoredFile, lfs: LfsPointer, *, may_be_old: bool
+) -> StoredFile:
     # A pointer can be written by anybody who knows a digest; that is no right to the content.
-    async with database.read() as conn:
+    async with database.read_replica() if may_be_old else database.read() as conn:
         found = await blobs_store.find_contents_in_repo(conn, file.repo.id, [lfs.sha256])
     content = found.get(lfs.sha256)
     if content is None or content.size != lfs.size:

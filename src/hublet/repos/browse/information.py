@@ -1,6 +1,7 @@
 """Repository information: the properties and files of one repository at a revision."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hublet.accounts.errors import ResourceGroupNotFound, RoleNeeded
 from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import NotFound
 from hublet.repos import service as repos
 from hublet.repos import settings
 from hublet.repos.browse.records import IN_DETAIL, Property
@@ -44,10 +46,31 @@ class InformationRequest:
 
 
 async def get_info(
-    database: Database, caller: Caller | None, address: RepoAddress, options: InformationRequest
+    database: Database,
+    caller: Caller | None,
+    address: RepoAddress,
+    options: InformationRequest,
+    *,
+    may_be_old: bool = False,
 ) -> bytes:
-    """Return the properties of a repository at a revision, as the body of a response."""
-    async with database.read() as conn:
+    """Return the properties of a repository at a revision, as the body of a response.
+
+    What may be old is read from a replica, and from the primary if it is not there yet.
+    """
+    if may_be_old:
+        with suppress(NotFound):
+            return await _get_info(database, database.read_replica(), caller, address, options)
+    return await _get_info(database, database.read(), caller, address, options)
+
+
+async def _get_info(
+    database: Database,
+    reading: AbstractAsyncContextManager[Reader],
+    caller: Caller | None,
+    address: RepoAddress,
+    options: InformationRequest,
+) -> bytes:
+    async with reading as conn:
         repo = await repos.get(conn, caller, address, Right.see)
         if options.revision is not None:
             repo = replace(repo, head_sha=await refs.get_sha(conn, repo, options.revision))

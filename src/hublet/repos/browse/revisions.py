@@ -75,9 +75,14 @@ async def get_revision(
     revision: str,
     *,
     right: Right = Right.see,
+    may_be_old: bool = False,
 ) -> Revision:
-    """Return the commit that a revision means now; whether it exists only git can tell."""
-    async with database.read() as conn:
+    """Return the commit that a revision means now; whether it exists only git can tell.
+
+    One that may be old is read from a replica. Packs are listed after it and on the primary: what
+    a ref pointed to some seconds ago is in them, and stays there for days.
+    """
+    async with database.read_replica() if may_be_old else database.read() as conn:
         repo = await repos.get(conn, caller, address, right)
         commit = await refs.get_sha(conn, repo, revision)
     folder = await repos.open_folder(database, repo.id)

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from hublet.core.database import Database, Reader
-from hublet.core.http import Db, PublicReadConn, ReadConn, Router
+from hublet.core.http import Db, MayBeOld, PublicReadConn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -64,19 +64,30 @@ _TAKES_PATHS: dict[str, Any] = {
 
 @router.get(GIT_REPO, response_model=RepoInfo)
 async def get_repo(
-    database: Db, caller: MaybeCaller, address: GitRepo, options: RequestedInformation
+    database: Db,
+    caller: MaybeCaller,
+    address: GitRepo,
+    options: RequestedInformation,
+    may_be_old: MayBeOld,
 ) -> Response:
     """Tell what is known of a repository, with the files of its main branch."""
-    info = await information.get_info(database, caller, address, options)
+    info = await information.get_info(database, caller, address, options, may_be_old=may_be_old)
     return Response(info, media_type="application/json")
 
 
 @router.get(f"{GIT_REPO}/revision/{{rev:revision}}", response_model=RepoInfo)
 async def get_repo_revision(
-    database: Db, caller: MaybeCaller, address: GitRepo, rev: str, options: RequestedInformation
+    database: Db,
+    caller: MaybeCaller,
+    address: GitRepo,
+    rev: str,
+    options: RequestedInformation,
+    may_be_old: MayBeOld,
 ) -> Response:
     """Tell what is known of a repository, with its files at a branch, a tag or a commit."""
-    info = await information.get_info(database, caller, address, replace(options, revision=rev))
+    info = await information.get_info(
+        database, caller, address, replace(options, revision=rev), may_be_old=may_be_old
+    )
     return Response(info, media_type="application/json")
 
 

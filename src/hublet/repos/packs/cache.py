@@ -159,7 +159,11 @@ async def is_listed(database: Database, repo_id: str) -> bool:
 
 
 async def _update(database: Database, repo_id: str, folder: Path, version: int) -> None:
-    if _read_state(folder).version != version:
+    usage = usage_of(database.hub.settings.database.data_dir)
+    if _read_state(folder).version == version:
+        usage.hits += 1
+    else:
+        usage.misses += 1
         async with _fetch_locks.setdefault(folder, asyncio.Lock()):
             if _read_state(folder).version != version:
                 await _fetch(database, repo_id, folder)
@@ -306,30 +310,43 @@ def _prepare(folder: Path) -> None:
 
 
 @dataclass(slots=True)
-class _Growth:
-    """How much came into the cache of a data folder since its folders were measured."""
+class CacheUsage:
+    """The cache of a data folder, as this process knows it."""
 
+    # Bytes when its folders were last measured, and what came in since; -1 before the first time.
+    measured: int = 0
     fetched: int = -1
     is_running: bool = False
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return self.measured + max(self.fetched, 0)
 
 
-_growth: dict[Path, _Growth] = {}
+_usage: dict[Path, CacheUsage] = {}
+
+
+def usage_of(data_dir: Path) -> CacheUsage:
+    return _usage.setdefault(data_dir, CacheUsage())
 
 
 def _consider_eviction(database: Database, fetched: int) -> None:
     """Evict, beside the request, when enough was fetched since the last time; and once at first."""
     settings = database.hub.settings
     data_dir, room = settings.database.data_dir, settings.storage.cache_bytes
-    growth = _growth.setdefault(data_dir, _Growth())
-    is_first = growth.fetched < 0
-    growth.fetched = max(growth.fetched, 0) + fetched
-    if growth.is_running or not (is_first or growth.fetched * _SHARE_BEFORE_EVICTION >= room):
+    usage = usage_of(data_dir)
+    is_first = usage.fetched < 0
+    usage.fetched = max(usage.fetched, 0) + fetched
+    if usage.is_running or not (is_first or usage.fetched * _SHARE_BEFORE_EVICTION >= room):
         return
-    growth.fetched, growth.is_running = 0, True
+    usage.fetched, usage.is_running = 0, True
     running = asyncio.get_running_loop().run_in_executor(None, evict, data_dir, room)
 
     def end(done: asyncio.Future[int]) -> None:
-        growth.is_running = False
+        usage.is_running = False
         if not done.cancelled() and (error := done.exception()) is not None:
             log.warning("the cache of packs could not be cleared", error=str(error))
 
@@ -341,11 +358,8 @@ def evict(data_dir: Path, room: int) -> int:
 
     Folders in use stay, and so do those whose objects are nowhere else.
     """
-    sizes = {
-        folder: size
-        for folder in (data_dir / "repos").glob("??/*.git")
-        if (size := _cached_size(folder)) is not None
-    }
+    sizes = cached_sizes(data_dir)
+    usage = usage_of(data_dir)
     total, removed = sum(sizes.values()), 0
     for folder in sorted(sizes, key=_used_at):
         if total <= room:
@@ -353,9 +367,19 @@ def evict(data_dir: Path, room: int) -> int:
         if remove(folder):
             total -= sizes[folder]
             removed += 1
+    usage.measured, usage.evictions = total, usage.evictions + removed
     # Files know the real time, which test mode does not move.
     bare_repos.clear_abandoned(data_dir, now=now() - offset())
     return removed
+
+
+def cached_sizes(data_dir: Path) -> dict[Path, int]:
+    """Return the folders of cached repositories with their bytes."""
+    return {
+        folder: size
+        for folder in (data_dir / "repos").glob("??/*.git")
+        if (size := _cached_size(folder)) is not None
+    }
 
 
 def _cached_size(folder: Path) -> int | None:
