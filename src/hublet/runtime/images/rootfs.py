@@ -13,6 +13,7 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, oci, overlay
+from hublet.runtime.images.layer_archive import UNREADABLE
 from hublet.runtime.images.layer_cache import (
     get_layers,
     load_layer,
@@ -66,7 +67,7 @@ def get_image(target: str, *, cache: Path) -> Image:
         if oci.is_layout(path):
             return unpack_manifest(oci.read_manifest(path), cache=cache)
         return Image(root=path) if path.is_dir() else _unpack_archive(path, cache=cache)
-    except layers.UNREADABLE as error:
+    except UNREADABLE as error:
         raise explain(error) from error
 
 
@@ -85,7 +86,7 @@ def named_roots(images: Sequence[ImageSource], *, cache: Path) -> set[Path]:
     found = set[Path]()
     for image in images:
         path = Path(image.target)
-        with suppress(CannotRun, *layers.UNREADABLE):
+        with suppress(CannotRun, *UNREADABLE):
             if oci.is_layout(path):
                 found.add(_manifest_root(oci.read_manifest(path), cache=cache))
             elif path.is_file():
@@ -149,7 +150,7 @@ def unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
                 _config_path(place).write_bytes(manifest.config)
                 partial.rename(place)
         return _load_image(place)
-    except layers.UNREADABLE as error:
+    except UNREADABLE as error:
         raise explain(error) from error
 
 

@@ -15,7 +15,8 @@ from queue import SimpleQueue
 from typing import IO, Any, cast
 
 from hublet.runtime.errors import CannotRun, CannotRunYet
-from hublet.runtime.images.layers import UNREADABLE, LayerNotes, UnpackBudget, unpack
+from hublet.runtime.images.layer_archive import UNREADABLE
+from hublet.runtime.images.layers import LayerNotes, UnpackBudget, unpack
 from hublet.runtime.images.oci import DamagedImage
 from hublet.runtime.shim.system import call
 
