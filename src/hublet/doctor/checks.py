@@ -19,7 +19,7 @@ from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
-from hublet.repos.packs.cache import cached_sizes
+from hublet.repos.packs.cache_usage import cached_sizes
 from hublet.runtime.images.registry_client import RegistryTransport
 from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.images.sources import image_map, named_registries

@@ -26,6 +26,7 @@ from hublet.repos.errors import StorageUnavailable
 from hublet.repos.git import bare_repos
 from hublet.repos.git.bare_repos import FolderLock, try_lock
 from hublet.repos.packs import store
+from hublet.repos.packs.cache_usage import KEPT, STATE, cached_sizes, usage_of
 from hublet.repos.packs.store import ListedPack
 from hublet.storage.object_store import ObjectKey, ObjectStore, has_shared_store, open_store
 
@@ -37,10 +38,7 @@ ATTEMPTS = 3
 USED_SECONDS = 60.0
 _FETCHED_AT_ONCE = 8
 _WAIT_SECONDS = 0.01
-_STATE = "packs.json"
 _USED = "used"
-# A folder with this file is no cache: its objects are nowhere else.
-_KEPT = "kept"
 # How the name of a pack in a workspace begins after its upload.
 UPLOADED = "uploaded-"
 _SHARE_BEFORE_EVICTION = 100
@@ -99,7 +97,7 @@ def _boot() -> str:
 
 def _read_state(folder: Path) -> _FolderState:
     try:
-        found = json.loads((folder / _STATE).read_bytes())
+        found = json.loads((folder / STATE).read_bytes())
     except (OSError, ValueError):
         return _FolderState()
     if found.get("boot") != _boot():
@@ -111,12 +109,12 @@ def _write_state(folder: Path, state: _FolderState) -> None:
     text = json.dumps({"version": state.version, "stale": state.stale, "boot": _boot()})
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix="packs-", delete=False) as file:
         file.write(text)
-    Path(file.name).replace(folder / _STATE)
+    Path(file.name).replace(folder / STATE)
 
 
 def _remove_stale(folder: Path) -> None:
     """Remove what is on no list; others must not use the folder."""
-    if (folder / _KEPT).exists():
+    if (folder / KEPT).exists():
         return
     state = _read_state(folder)
     for name in state.stale:
@@ -201,7 +199,7 @@ def _missing(folder: Path, listed: Iterable[ListedPack]) -> list[ListedPack]:
 def _is_doubtful(folder: Path) -> bool:
     """Tell whether the machine has been restarted since the packs were written."""
     try:
-        return bool(json.loads((folder / _STATE).read_bytes()).get("boot") != _boot())
+        return bool(json.loads((folder / STATE).read_bytes()).get("boot") != _boot())
     except (OSError, ValueError):
         return False
 
@@ -305,32 +303,8 @@ def _prepare(folder: Path) -> None:
             (new / "objects" / "pack").mkdir(exist_ok=True)
             with suppress(OSError):
                 new.rename(folder)
-    if not (folder / _STATE).exists():
+    if not (folder / STATE).exists():
         _write_state(folder, _FolderState())
-
-
-@dataclass(slots=True)
-class CacheUsage:
-    """The cache of a data folder, as this process knows it."""
-
-    # Bytes when its folders were last measured, and what came in since; -1 before the first time.
-    measured: int = 0
-    fetched: int = -1
-    is_running: bool = False
-    hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-
-    @property
-    def bytes(self) -> int:
-        return self.measured + max(self.fetched, 0)
-
-
-_usage: dict[Path, CacheUsage] = {}
-
-
-def usage_of(data_dir: Path) -> CacheUsage:
-    return _usage.setdefault(data_dir, CacheUsage())
 
 
 def _consider_eviction(database: Database, fetched: int) -> None:
@@ -373,25 +347,6 @@ def evict(data_dir: Path, room: int) -> int:
     return removed
 
 
-def cached_sizes(data_dir: Path) -> dict[Path, int]:
-    """Return the folders of cached repositories with their bytes."""
-    return {
-        folder: size
-        for folder in (data_dir / "repos").glob("??/*.git")
-        if (size := _cached_size(folder)) is not None
-    }
-
-
-def _cached_size(folder: Path) -> int | None:
-    """Return the bytes of a cached repository; None for one that is no cache."""
-    try:
-        if not (folder / _STATE).exists() or (folder / _KEPT).exists():
-            return None
-        return sum(path.stat().st_size for path in (folder / "objects" / "pack").iterdir())
-    except FileNotFoundError:
-        return None
-
-
 def _used_at(folder: Path) -> float:
     try:
         return (folder / _USED).stat().st_mtime
@@ -417,8 +372,8 @@ def remove(folder: Path) -> bool:
 
 def forbid_eviction(folder: Path) -> None:
     """Keep a folder whose objects are nowhere else, or will not be in a moment."""
-    (folder / _KEPT).touch()
+    (folder / KEPT).touch()
 
 
 def allow_eviction(folder: Path) -> None:
-    (folder / _KEPT).unlink(missing_ok=True)
+    (folder / KEPT).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from hublet.core.config import Settings
-from hublet.repos.packs.cache import usage_of
+from hublet.repos.packs.cache_usage import usage_of
 from hublet.storage.object_store import has_shared_store
 
 

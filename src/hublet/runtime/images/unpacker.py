@@ -9,11 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, cast
 
+from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.layer_archive import UNREADABLE
 from hublet.runtime.images.layers import LayerNotes, UnpackBudget, unpack
