@@ -48,7 +48,9 @@ _WATCHED = """
 async def list_of(conn: Reader, *, owner_id: str) -> list[WebhookRecord]:
     """Return the webhooks of an owner, oldest first."""
     rows = await conn.fetch_all(
-        f"SELECT {_COLUMNS} {_FROM} WHERE h.owner_id = $1 ORDER BY h.id", owner_id
+        # Ids of one second from two nodes have no order.
+        f"SELECT {_COLUMNS} {_FROM} WHERE h.owner_id = $1 ORDER BY h.created_at, h.id",
+        owner_id,
     )
     watched: dict[str, list[WatchedItem]] = {row["id"]: [] for row in rows}
     for row in await conn.fetch_all(
