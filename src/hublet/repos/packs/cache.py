@@ -26,6 +26,7 @@ from hublet.repos.errors import StorageUnavailable
 from hublet.repos.git import bare_repos
 from hublet.repos.git.bare_repos import FolderLock, try_lock
 from hublet.repos.packs import store
+from hublet.repos.packs.metrics import usage_of
 from hublet.repos.packs.store import ListedPack
 from hublet.storage.object_store import ObjectKey, ObjectStore, has_shared_store, open_store
 
@@ -307,30 +308,6 @@ def _prepare(folder: Path) -> None:
                 new.rename(folder)
     if not (folder / _STATE).exists():
         _write_state(folder, _FolderState())
-
-
-@dataclass(slots=True)
-class CacheUsage:
-    """The cache of a data folder, as this process knows it."""
-
-    # Bytes when its folders were last measured, and what came in since; -1 before the first time.
-    measured: int = 0
-    fetched: int = -1
-    is_running: bool = False
-    hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-
-    @property
-    def bytes(self) -> int:
-        return self.measured + max(self.fetched, 0)
-
-
-_usage: dict[Path, CacheUsage] = {}
-
-
-def usage_of(data_dir: Path) -> CacheUsage:
-    return _usage.setdefault(data_dir, CacheUsage())
 
 
 def _consider_eviction(database: Database, fetched: int) -> None:

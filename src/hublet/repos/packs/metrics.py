@@ -1,14 +1,39 @@
 """Metrics of a node's cache of packs, where packs lie in a shared store."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from hublet.core.config import Settings
-from hublet.repos.packs.cache import usage_of
+from hublet.core.dataclasses import dataclass
 from hublet.storage.object_store import has_shared_store
+
+
+@dataclass(slots=True)
+class CacheUsage:
+    """The cache of a data folder, as this process knows it."""
+
+    # Bytes when its folders were last measured, and what came in since; -1 before the first time.
+    measured: int = 0
+    fetched: int = -1
+    is_running: bool = False
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return self.measured + max(self.fetched, 0)
+
+
+_usage: dict[Path, CacheUsage] = {}
+
+
+def usage_of(data_dir: Path) -> CacheUsage:
+    return _usage.setdefault(data_dir, CacheUsage())
 
 
 class PackCacheMetrics(Collector):
