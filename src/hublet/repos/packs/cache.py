@@ -336,8 +336,7 @@ def evict(data_dir: Path, room: int) -> int:
     Folders in use stay, and so do those whose objects are nowhere else.
     """
     sizes = cached_sizes(data_dir)
-    usage = usage_of(data_dir)
-    total, removed = sum(sizes.values()), 0
+    usage, total, removed = usage_of(data_dir), sum(sizes.values()), 0
     for folder in sorted(sizes, key=_used_at):
         if total <= room:
             break
