@@ -20,6 +20,7 @@ from benchmarks.nodes import (
     worker_nodes,
 )
 from benchmarks.process_trees import cpu_seconds_of_tree
+from benchmarks.reaction_load import create_discussions, react
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.sink import Sink, sinking
 from benchmarks.webhook_scene import WEBHOOKS, Scene, create_scene, settings_of, until, warm_up
@@ -38,6 +39,8 @@ _THREADS = f"/api/models/{OWNER}/{_REPO}/discussions"
 _EVENTS_PER_COMMIT = 20
 _LONGEST_SECONDS = 180.0
 _WARM_UP_SECONDS = 1.5
+_EVENTS = 1_000
+_WATCHERS = 3
 _GOALS = {
     2: Goal(floor=1.7, aim=1.9, more_is_better=True, of="ratio"),
     4: Goal(floor=3.0, aim=3.6, more_is_better=True, of="ratio"),
@@ -63,6 +66,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
     with object_storage(bench.folder / "objects") as endpoint:
         yield from _requests(bench, endpoint)
         yield from _deliveries(bench, endpoint)
+        yield from _follow_ups(bench, endpoint)
 
 
 def _rows(subject: str, runs: dict[int, list[Run]], *, what: str, share: float) -> Iterator[Row]:
@@ -247,3 +251,51 @@ async def _drain(
         node_seconds=sum(map(cpu_seconds_of_tree, workers)) - before,
         database=costs(),
     )
+
+
+def _follow_ups(bench: Workbench, endpoint: str) -> Iterator[Row]:
+    """What an event costs a worker and the database: for the growth model, so not as a rate."""
+    cluster = Cluster(site=bench.site("PostgreSQL"), storage_url=storage_url(endpoint))
+    events = max(20, round(_EVENTS * bench.share))
+    costs = run_loop(_reactions(cluster, rounds=bench.rounds, events=events))
+    for subject, micros in costs.items():
+        node, database, wal = (median(each) for each in zip(*micros, strict=True))
+        yield Row(
+            subject=f"scale: {subject}",
+            unit="µs",
+            ours=node,
+            note=f"of a worker; {database:,.0f} µs and {wal:,.0f} bytes of the database",
+        )
+
+
+async def _reactions(
+    cluster: Cluster, *, rounds: int, events: int
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Measure events that nobody watches, and those that some do: the difference is their notifications."""
+    settings = settings_of(cluster.site)
+    settings = replace(settings, storage=replace(settings.storage, url=cluster.storage_url))
+    taken: dict[str, list[tuple[float, float, float]]] = {"a reaction": [], "a notification": []}
+    async with opened(settings) as database:
+        scenes = {
+            watchers: await create_discussions(database, watchers=watchers)
+            for watchers in (0, _WATCHERS)
+        }
+        with worker_nodes(cluster, 1) as [worker]:
+            for number in range(-1, rounds):
+                of_one: dict[int, tuple[float, ...]] = {}
+                for watchers, talks in scenes.items():
+                    node, spent = await react(
+                        database, cluster, talks, events=events, worker=worker.id
+                    )
+                    whole = (node * 1e6, spent.cpu_seconds * 1e6, float(spent.wal_bytes))
+                    of_one[watchers] = tuple(each / events for each in whole)
+                # The first round warms up.
+                if number >= 0:
+                    bare, watched = of_one[0], of_one[_WATCHERS]
+                    taken["a reaction"].append((bare[0], bare[1], bare[2]))
+                    more = [
+                        (much - little) / _WATCHERS
+                        for much, little in zip(watched, bare, strict=True)
+                    ]
+                    taken["a notification"].append((more[0], more[1], more[2]))
+    return taken
