@@ -34,9 +34,7 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
-from hublet.registry import credentials_routes as registry_credentials
 from hublet.registry import routes as registry
-from hublet.registry import token_routes as registry_tokens
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -65,8 +63,6 @@ FEATURES = (
     registry,
     repos,
     community,
-    registry_tokens,
-    registry_credentials,
     jobs,
     gateway,
     webhooks,

@@ -205,7 +205,7 @@ async def test_the_files_of_the_registry_are_listed_and_resolved(
 
     tree = (await client.get(f"{TOOL}/tree", params={"recursive": False})).json()
     content = await client.get(f"/containers/ada/tool/resolve/blobs/{path}")
-    manifest = await client.get("/containers/ada/tool/resolve/manifests/gpu/1")
+    manifest = await client.get("/containers/ada/tool/resolve/manifests/gpu/_tags/1")
 
     assert [each["path"] for each in tree] == ["blobs", "manifests"]
     assert content.content == b"layer"

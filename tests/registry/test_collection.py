@@ -96,7 +96,7 @@ async def test_a_blob_that_no_manifest_names_goes_after_a_day(
     files = await values_of(database, "SELECT path FROM repo_files ORDER BY path")
     assert (lonely in blobs, fresh in blobs, len(blobs)) == (False, True, 3)
     assert f"blobs/{lonely.replace(':', '/')}" not in files
-    assert "manifests/1" in files
+    assert "manifests/_tags/1" in files
     await check_totals(database, repo_id)
 
 

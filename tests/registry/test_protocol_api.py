@@ -115,10 +115,14 @@ async def test_the_files_of_a_container_are_its_blobs_and_tags(
 
     tree = await client.get("/api/containers/ada/tool/tree", headers=ada)
 
-    paths = [*(f"blobs/sha256/{each}" for each in hexes), "manifests/gpu/2", "manifests/latest"]
+    paths = [
+        *(f"blobs/sha256/{each}" for each in hexes),
+        "manifests/_tags/latest",
+        "manifests/gpu/_tags/2",
+    ]
     assert [file["path"] for file in tree.json()] == sorted(paths)
     assert sum(file["size"] for file in tree.json()) == 5 + 2 + 3 * len(manifest)
-    file = await client.get("/api/containers/ada/tool/files/manifests/latest", headers=ada)
+    file = await client.get("/api/containers/ada/tool/files/manifests/_tags/latest", headers=ada)
     assert (file.content, file.headers["Content-Type"]) == (manifest, MANIFEST)
 
 

@@ -1,7 +1,8 @@
 """Files of a container: blobs and manifests of its images as the file endpoints show them.
 
 `blobs/<algorithm>/<hex>` is every blob and manifest that an image of the repository has,
-`manifests/[<image>/]<tag>` what a tag stands for. They keep their contents from pruning.
+`manifests/[<image>/]_tags/<tag>` what a tag stands for: no part of an image's path begins with `_`, so
+no tag is in the way of an image. They keep their contents from pruning.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ def blob_path(digest: str) -> str:
 
 
 def tag_path(image: ImageKey, tag: str) -> str:
-    return MANIFESTS + "/".join(filter(None, (image.path, tag)))
+    return MANIFESTS + "/".join(filter(None, (image.path, "_tags", tag)))
 
 
 def new_file(path: str, *, sha256: str, size: int, media_type: str = BINARY) -> File:

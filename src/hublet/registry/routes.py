@@ -18,7 +18,14 @@ from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.conditional_requests import has_version
 from hublet.core.http.error_responses import set_error_body
 from hublet.core.http.exchange import allow_streaming, exchange_of
-from hublet.registry import access, catalog_routes, service, store
+from hublet.registry import (
+    access,
+    catalog_routes,
+    credentials_routes,
+    service,
+    store,
+    token_routes,
+)
 from hublet.registry.auth import RegistryCaller, RegistryTokenHolder
 from hublet.registry.blob_routes import (
     VERSION,
@@ -297,4 +304,11 @@ async def refuse(_caller: RegistryTokenHolder, rest: str) -> NoReturn:
     raise HTTPException(405 if _KNOWN_PATHS.fullmatch(rest) else 404)
 
 
-ROUTERS: tuple[Router, ...] = (router, blobs, others, catalog_routes.router)
+ROUTERS: tuple[Router, ...] = (
+    router,
+    blobs,
+    others,
+    token_routes.router,
+    catalog_routes.router,
+    *credentials_routes.ROUTERS,
+)

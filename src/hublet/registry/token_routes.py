@@ -158,6 +158,3 @@ def _issue(request: Request, caller: Caller | None, scopes: list[str]) -> Regist
 def _database(request: Request) -> Database:
     database: Database = request.app.state.database
     return database
-
-
-ROUTERS: tuple[Router, ...] = (router,)
