@@ -48,7 +48,7 @@ def test_everything_the_public_library_reads_is_read_alike() -> None:
 
     # The one thing that it looks for under a name that no hub sends.
     theirs["repo"]["head_sha"] = PAYLOAD["repo"]["headSha"]
-    assert ours == theirs | {"updatedFiles": None, "updatedConfig": None}
+    assert ours == theirs | {"updatedFiles": None, "updatedConfig": None, "updatedImages": None}
 
 
 def test_every_name_of_the_public_library_is_there() -> None:

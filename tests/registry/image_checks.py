@@ -53,7 +53,7 @@ async def check_files(database: Database) -> None:
             """,
         )
     } | {
-        (repo, "/".join(filter(None, ("manifests", image, tag))))
+        (repo, "/".join(filter(None, ("manifests", image, "_tags", tag))))
         for repo, image, tag in await rows_of(
             database, "SELECT repo_id, image, name FROM registry_tags"
         )

@@ -129,7 +129,7 @@ async def store_manifest(
                 """,
                 repo_id, image, tag, digest, clock.micros(),
             )  # fmt: skip
-            path = "/".join(filter(None, ("manifests", image, tag)))
+            path = "/".join(filter(None, ("manifests", image, "_tags", tag)))
             await _add_file(conn, repo_id, path, blob, len(content))
     return digest
 

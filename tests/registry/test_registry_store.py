@@ -11,7 +11,7 @@ from hublet.core.database import Connection, Database
 from hublet.registry import service, store, uploads, uploads_store
 from hublet.registry.manifests import parse_manifest
 from hublet.registry.records import ImageKey, ParsedManifest, Upload, UploadPart
-from hublet.repos import lifecycle
+from hublet.repos import lifecycle, usage_store
 from hublet.repos import store as repos_store
 from hublet.repos.lifecycle import NewRepo
 from hublet.repos.records import Repo, RepoType
@@ -165,9 +165,9 @@ async def test_uploads_count_for_the_owner_until_they_end(
         upload = await uploads.begin(conn, image, user_id="x")
         part = UploadPart(upload_id=upload.id, position=0, size=10, sha256="0" * 64)
         await uploads_store.advance(conn, part)
-        assert await uploads_store.sum_of_owner(conn, repo.owner_id) == 10
+        assert await usage_store.raw_of_owner(conn, repo.owner_id, with_uploads=True) == 10
         await uploads_store.remove(conn, upload.id)
-        assert await uploads_store.sum_of_owner(conn, repo.owner_id) == 0
+        assert await usage_store.raw_of_owner(conn, repo.owner_id, with_uploads=True) == 0
 
 
 async def test_old_uploads_are_found(database: Database, image: ImageKey) -> None:

@@ -316,7 +316,7 @@ def _administration(server: Server, place: Place) -> None:
     now = int(datetime.now(UTC).timestamp() * 1e6) // minute * minute
     with closing(sqlite3.connect(place.data_dir / "hub.db", timeout=60)) as database, database:
         database.execute(
-            "INSERT INTO tasks VALUES (?, 'mail.send', 0, '{}', ?, ?, 12, NULL, ?, ?)",
+            "INSERT INTO tasks VALUES (?, 'mail.send', 0, '{}', ?, ?, 12, NULL, ?, ?, NULL)",
             ("0" * 24, now, now, "MailUnavailable: the server does not answer", now),
         )
         for age in range(1, 24 * 60, 5):

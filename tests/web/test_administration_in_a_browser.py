@@ -85,7 +85,7 @@ def test_an_announcement_reaches_everybody_until_it_is_withdrawn(
 def test_a_parked_task_is_tried_again_and_done(browser: BrowserContext, place: Place) -> None:
     with closing(sqlite3.connect(place.data_dir / "hub.db", timeout=60)) as database, database:
         database.execute(
-            "INSERT INTO tasks VALUES (?, 'oauth.prune-apps', 1, '{}', 0, 0, 12, NULL, ?, 1)",
+            "INSERT INTO tasks VALUES (?, 'oauth.prune-apps', 1, '{}', 0, 0, 12, NULL, ?, 1, NULL)",
             ("parked-by-a-test", "OSError: the disk is full"),
         )
     page = browser.new_page()

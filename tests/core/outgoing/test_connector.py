@@ -52,7 +52,7 @@ def told(answer: OutgoingResponse) -> tuple[int | None, FailureReason | None, st
 def unchecked_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the check of the URL had a hole: all that is left is the check at the dial."""
 
-    def trust(url: str, _policy: object) -> Destination:
+    def trust(url: str, _policy: object, *, max_length: int) -> Destination:
         parsed = URL(url)
         assert parsed.raw_host is not None
         assert parsed.port is not None
@@ -99,7 +99,7 @@ async def test_the_dial_is_checked_on_its_own(host: str) -> None:
 
 
 async def test_what_is_judged_is_what_is_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def misread(_url: str, _policy: object) -> Destination:
+    def misread(_url: str, _policy: object, *, max_length: int) -> Destination:
         return Destination(secure=False, host="example.com", port=80)
 
     monkeypatch.setattr(session, "parse_destination", misread)
