@@ -150,7 +150,7 @@ async def test_a_job_runs_a_pushed_image_and_its_log_begins_with_the_pull(
     lines = log_path(settings.database.data_dir, job_id).read_text().splitlines()
     texts = [line.partition(" ")[2] for line in lines]
     assert (await status(database, job_id))[0] == "COMPLETED", texts
-    assert texts[0].startswith(f"===== Pulling {image}: 1 layers, ")
+    assert texts[0].startswith(f"===== Pulling {image}: 1 layer, ")
     assert texts[1].startswith("===== Pulled 1 of 1 layers, ")
     assert texts[2].startswith("===== Job started at ")
     assert texts[3] == "from the image"

@@ -257,7 +257,8 @@ class ImagePuller:
                 f"{format_size(self._settings.jobs.image_bytes)} at most (jobs.image_bytes)."
             )
         await run_in_launch_thread(self._files.check_room, size)
-        pull_log.add(f"Pulling {reference}: {len(layers)} layers, {format_size(size)}")
+        count = "1 layer" if len(layers) == 1 else f"{len(layers)} layers"
+        pull_log.add(f"Pulling {reference}: {count}, {format_size(size)}")
         pull_log.expect(len(layers), size)
         room = asyncio.Semaphore(_PARALLEL)
 
