@@ -1,7 +1,9 @@
 """Jobs in containers of a real engine: run, read, reached, entered, and brought together."""
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +13,7 @@ import pytest
 
 from acceptance.test_ssh import Person, a_hub, brought_here
 from docker_engine import IMAGE
+from oci_images import busybox_image, needed
 from patience import SOON_SECONDS
 from processes import Place, wait_until
 
@@ -106,3 +109,25 @@ def _text(address: str) -> str:
         return httpx2.get(address, trust_env=False, timeout=10).text
     except httpx2.TransportError:
         return ""
+
+
+def test_a_private_image_of_the_hub_runs_for_who_may_read_it(place: Place, tmp_path: Path) -> None:
+    skopeo = needed("skopeo")
+    layout = busybox_image(tmp_path / "layout", text="steam\n")
+    with a_hub(place, "docker") as person:
+        host = urlsplit(person.hub.address).netloc.replace("localhost", "127.0.0.1")
+        body = {"name": "ada/tool", "type": "container", "private": True}
+        person.ask("POST", "/api/repos/create", body)
+        subprocess.run(
+            [skopeo, "copy", "--insecure-policy", "--dest-tls-verify=false",
+             "--dest-creds", f"ada:{person.token}",
+             f"oci:{layout.folder}:1", f"docker://{host}/ada/tool:1"],
+            check=True, capture_output=True, env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        )  # fmt: skip
+
+        job = start(person, "cat /greeting", dockerImage=f"{host}/ada/tool:1")
+        absent = start(person, "true", dockerImage=f"{host}/ada/tool:2")
+
+        assert ended(person, job)["stage"] == "COMPLETED", ended(person, job)
+        assert [line["data"] for line in printed(person, job)[1:]] == ["steam"]
+        assert "has no image ada/tool:2" in ended(person, absent)["message"]

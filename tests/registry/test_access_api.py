@@ -12,8 +12,10 @@ from hublet.accounts.records import OPERATOR, Role
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.sealing import KeyRing
-from hublet.registry.tokens import TOKEN_LIFE, RegistryToken, sign_token
+from hublet.registry.records import ImageName
+from hublet.registry.tokens import TOKEN_LIFE, RegistryToken, new_job_token, sign_token
 from hublet.tokens import service as tokens
+from hublet.tokens.delegations import Delegation
 from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
 from people import Headers, a_token, a_user, an_organization, sign_in
@@ -366,3 +368,22 @@ async def test_a_former_name_is_enough_to_pull_and_not_to_push(
     response = await push(client, ada)
     assert code(response) == (404, "NAME_UNKNOWN")
     assert "push to ada/hammer" in response.json()["errors"][0]["message"]
+
+
+async def test_the_token_of_a_job_is_its_password_and_only_pulls_the_image(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    user = await a_user(database, "ada")
+    await a_container(client, ada, private=True)
+    await a_container(client, ada, "ada/other", private=True)
+    name = ImageName(namespace="ada", repo="tool")
+    token = sign_token(new_job_token(Delegation(user_id=user.id), name), database.hub.keys)
+
+    basic = b64encode(f"job:{token}".encode()).decode()
+    pulling = await login(client, {"Authorization": f"Basic {basic}"}, PULL)
+
+    assert (await read(client, pulling)).status_code == 200
+    assert code(await push(client, pulling)) == (403, "DENIED")
+    assert code(await read(client, pulling, "ada/other")) == (401, "UNAUTHORIZED")
+    await disable(database, "ada")
+    assert code(await read(client, pulling)) == (401, "UNAUTHORIZED")

@@ -7,14 +7,12 @@ from hublet.accounts.errors import (
     OrganizationNotFound,
     ResourceGroupNotFound,
     RoleNeeded,
-    UserNotFound,
 )
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as memberships
 from hublet.accounts.records import Owner, OwnerType, ResourceGroupRecord, Role
 from hublet.accounts.resource_groups import service as resource_groups
-from hublet.accounts.users import service as accounts
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.jobs import store
@@ -33,7 +31,7 @@ from hublet.jobs.records import Initiator, JobFilter, JobRecord, Mount, Stage
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
-from hublet.tokens.delegations import Delegation, delegated_caller
+from hublet.tokens.delegations import Delegation, find_delegate
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
 
@@ -177,13 +175,10 @@ async def get_creator(conn: Reader, user_id: str) -> Caller:
 
 async def get_delegate(conn: Reader, delegation: Delegation) -> Caller:
     """Return the caller in whose name the hub acts, with no more rights than were granted then."""
-    try:
-        user = await accounts.get_user_by_id(conn, delegation.user_id)
-    except UserNotFound:
-        raise CreatorGone from None
-    if user.disabled_at is not None:
+    delegate = await find_delegate(conn, delegation)
+    if delegate is None:
         raise CreatorGone
-    return delegated_caller(delegation, user_name=user.name)
+    return delegate
 
 
 async def get_delegated_access(conn: Reader, delegation: Delegation, owner_id: str) -> JobAccess:

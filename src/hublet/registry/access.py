@@ -25,6 +25,8 @@ async def get_repo(conn: Reader, identity: RegistryIdentity, name: ImageName, ri
     only of images that they may see. A former name is enough to read.
     """
     _check_scope(conn, identity, name, right)
+    if identity.is_read_only and right not in {Right.see, Right.read}:
+        raise RegistryAccessDenied("The token of a job only pulls the image of the job.")
     address = RepoAddress(type=RepoType.container, namespace=name.namespace, name=name.repo)
     try:
         repo = await repos.get(conn, identity.caller, address, right)

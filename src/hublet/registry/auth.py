@@ -25,6 +25,7 @@ from hublet.registry.tokens import (
 from hublet.repos.records import Right
 from hublet.tokens import store as tokens
 from hublet.tokens.cache import CallerCache
+from hublet.tokens.delegations import Delegation, find_delegate
 from hublet.tokens.records import Caller
 
 
@@ -123,6 +124,8 @@ async def _find_identity(request: Request, value: str) -> RegistryIdentity | Non
     if is_expired(token):
         return None
     repositories = frozenset(token.repositories)
+    if token.delegation is not None:
+        return await _find_job(database, token.delegation, repositories)
     if token.credential_id is None:
         return RegistryIdentity(repositories=repositories)
     async with database.read() as conn:
@@ -132,6 +135,17 @@ async def _find_identity(request: Request, value: str) -> RegistryIdentity | Non
         return None
     exchange_of(request).identify(holder.user_name)
     return RegistryIdentity(caller=holder, repositories=repositories)
+
+
+async def _find_job(
+    database: Database, delegation: Delegation, repositories: frozenset[str]
+) -> RegistryIdentity | None:
+    """Return a job that pulls in the name of its creator, with the rights that were granted to it."""
+    async with database.read() as conn:
+        delegate = await find_delegate(conn, delegation)
+    if delegate is None:
+        return None
+    return RegistryIdentity(caller=delegate, repositories=repositories, is_read_only=True)
 
 
 # Anybody, also without a token: what is public needs none.

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
 
-from hublet.core.clock import from_micros
+from hublet.core.clock import from_micros, micros
 from hublet.core.database import Database
 from hublet.core.http import Router
 from hublet.core.http.exchange import exchange_of
@@ -14,12 +14,13 @@ from hublet.registry.auth import BearerToken, UserAndToken, find_hub_caller, pas
 from hublet.registry.errors import InvalidTokenForm
 from hublet.registry.tokens import (
     REALM_PATH,
-    TOKEN_LIFE,
+    RegistryToken,
+    is_expired,
     new_token,
+    read_token,
     sign_token,
     token_needed,
 )
-from hublet.tokens.records import Caller
 
 _MOST_FIELDS = 100
 _FORM = {
@@ -94,9 +95,8 @@ async def get_registry_token(
     """
     authorization = exchange_of(request).authorization
     if authorization is None:
-        return _issue(request, None, scope)
-    caller = await _authenticate(request, password_of(authorization))
-    return _issue(request, caller, scope)
+        return _respond(request, new_token(None, scope))
+    return _respond(request, await _log_in(request, password_of(authorization), scope))
 
 
 @router.post(REALM_PATH, openapi_extra=_FORM | _LOGIN)
@@ -108,7 +108,8 @@ async def create_registry_token(request: Request) -> RegistryAccessToken:
     fields = _parse_form(await request.body())
     match fields.get("grant_type"):
         case "password":
-            caller = await _authenticate(request, fields.get("password"))
+            scope = fields.get("scope", "")
+            token = await _log_in(request, fields.get("password"), [scope])
         case "refresh_token":
             raise InvalidTokenForm(
                 "grant_type refresh_token: this hub gives no refresh tokens. Log in again, with your "
@@ -116,7 +117,7 @@ async def create_registry_token(request: Request) -> RegistryAccessToken:
             )
         case _:
             raise InvalidTokenForm("grant_type must be password.")
-    return _issue(request, caller, [fields.get("scope", "")])
+    return _respond(request, token)
 
 
 def _parse_form(body: bytes) -> dict[str, str]:
@@ -133,7 +134,11 @@ def _parse_form(body: bytes) -> dict[str, str]:
     return fields
 
 
-async def _authenticate(request: Request, password: str | None) -> Caller:
+async def _log_in(request: Request, password: str | None, scopes: list[str]) -> RegistryToken:
+    """Return a token for who has this password; that of a job is its own password."""
+    own = None if password is None else read_token(password, _database(request).hub.keys)
+    if own is not None and own.delegation is not None and not is_expired(own):
+        return own
     caller = await find_hub_caller(request, password)
     if caller is None:
         raise token_needed(
@@ -141,16 +146,15 @@ async def _authenticate(request: Request, password: str | None) -> Caller:
             "The password is not a token of this hub, or that has expired or was revoked: create one in "
             "your settings.",
         )
-    return caller
+    return new_token(caller, scopes)
 
 
-def _issue(request: Request, caller: Caller | None, scopes: list[str]) -> RegistryAccessToken:
-    token = new_token(caller, scopes)
+def _respond(request: Request, token: RegistryToken) -> RegistryAccessToken:
     text = sign_token(token, _database(request).hub.keys)
     return RegistryAccessToken(
         token=text,
         access_token=text,
-        expires_in=int(TOKEN_LIFE.total_seconds()),
+        expires_in=token.expires - micros() // 1_000_000,
         issued_at=from_micros(token.issued * 1_000_000),
     )
 

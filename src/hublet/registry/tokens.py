@@ -20,6 +20,7 @@ from hublet.registry.errors import InvalidImageName, InvalidTokenForm, RegistryT
 from hublet.registry.names import parse_image_name
 from hublet.registry.records import ImageName
 from hublet.repos.records import Right
+from hublet.tokens.delegations import Delegation
 from hublet.tokens.records import Caller
 
 REALM_PATH = "/api/registry/token"
@@ -40,6 +41,8 @@ class RegistryToken:
     repositories: tuple[str, ...]
     # Seconds since 1970.
     issued: int
+    # In whose name a job pulls; then there is no credential, and the token is for nothing else.
+    delegation: Delegation | None = None
 
     @property
     def expires(self) -> int:
@@ -53,6 +56,8 @@ class RegistryIdentity:
     caller: Caller | None = None
     # None: there is no token, or it is a credential of the hub, which is for all repositories.
     repositories: frozenset[str] | None = None
+    # Whether it is the token of a job, which only pulls.
+    is_read_only: bool = False
 
     def reaches(self, name: ImageName) -> bool:
         return self.repositories is None or repository_of(name) in self.repositories
@@ -71,6 +76,16 @@ def new_token(caller: Caller | None, scopes: Iterable[str]) -> RegistryToken:
         credential_id=None if caller is None else caller.token.id,
         repositories=repositories,
         issued=micros() // _SECOND,
+    )
+
+
+def new_job_token(delegation: Delegation, name: ImageName) -> RegistryToken:
+    """Return the token by which the engine that runs a job pulls its image."""
+    return RegistryToken(
+        credential_id=None,
+        repositories=(repository_of(name),),
+        issued=micros() // _SECOND,
+        delegation=delegation,
     )
 
 

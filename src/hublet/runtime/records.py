@@ -31,6 +31,14 @@ class GroupMembership:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageLogin:
+    """How an engine logs in to the registry of an image, which is named first in its name."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOrder:
     """Order to start one attempt; idempotent: the same job and number is the same attempt."""
 
@@ -44,6 +52,8 @@ class LaunchOrder:
     image: str
     # Of the image for this machine, if it was pulled; None: the runner knows what the name means.
     image_digest: str | None = None
+    # For an engine that pulls an image of this hub.
+    image_login: ImageLogin | None = None
     content: Path | None = None
     argv: tuple[str, ...]
     # Whether the image's entrypoint comes before argv, as for a job without a command.

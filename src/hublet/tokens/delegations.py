@@ -6,7 +6,10 @@ checks what its user may do by then.
 
 import msgspec
 
+from hublet.accounts.errors import UserNotFound
+from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
+from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Caller, Grants, TokenRecord, TokenRole, scopes_of
@@ -57,6 +60,15 @@ def delegated_caller(delegation: Delegation, *, user_name: str) -> Caller:
         token=token,
         scopes=scopes_of(token.role, token.grants),
     )
+
+
+async def find_delegate(conn: Reader, delegation: Delegation) -> Caller | None:
+    """Return the caller that acts by a delegation; None when the account is gone or off."""
+    try:
+        user = await accounts.get_user_by_id(conn, delegation.user_id)
+    except UserNotFound:
+        return None
+    return None if user.disabled_at else delegated_caller(delegation, user_name=user.name)
 
 
 def delegation_to_text(delegation: Delegation) -> str:

@@ -16,6 +16,7 @@ from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci, rootfs
+from hublet.runtime.images.hub_images import find_engine_image
 from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.supervisor.runner_selection import choose_runner
@@ -172,3 +173,31 @@ async def test_a_job_whose_image_cannot_be_pulled_ends_with_the_sentence(
     assert stage == "ERROR"
     assert message is not None
     assert "This hub has no image ada/tool:none that the creator of the job may read" in message
+
+
+async def test_an_engine_gets_the_digest_and_a_login_that_is_good_for_the_image(
+    client: httpx2.AsyncClient, database: Database, repo_id: str
+) -> None:
+    digest = await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    host = f"localhost:{database.hub.settings.server.port}"
+
+    found = await find_engine_image(database, await job_of(database, "ada"), f"{host}/ada/tool:1")
+
+    assert found is not None
+    assert found[0] == f"{host}/ada/tool@{digest}"
+    assert found[1].password not in repr(found[1])
+    pulled = await client.get(
+        "/v2/ada/tool/manifests/1", headers={"Authorization": f"Bearer {found[1].password}"}
+    )
+    assert pulled.status_code == 200
+
+
+async def test_an_engine_does_not_run_for_one_what_it_pulled_for_another(
+    database: Database, repo_id: str
+) -> None:
+    await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    name = f"localhost:{database.hub.settings.server.port}/ada/tool:1"
+
+    with pytest.raises(CannotRun, match="may read"):
+        await find_engine_image(database, await job_of(database, "bob"), name)
+    assert await find_engine_image(database, await job_of(database, "ada"), "ubuntu") is None

@@ -106,7 +106,9 @@ class DockerRunner:
             await self._start(order)
         except _ImageMissing:
             # Outside of the lock, so that no other group waits for a pull.
-            await self.engine.images.pull(self._image(order.image))
+            login = order.image_login
+            auth = {"username": login.username, "password": login.password} if login else None
+            await self.engine.images.pull(self._image(order.image), auth=auth)
             await self._start(order)
 
     async def _start(self, order: LaunchOrder) -> None:

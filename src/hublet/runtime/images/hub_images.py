@@ -12,6 +12,7 @@ from hublet.registry import service as registry
 from hublet.registry.errors import BlobNotFound, ManifestNotFound
 from hublet.registry.names import parse_image_name
 from hublet.registry.records import ImageKey
+from hublet.registry.tokens import new_job_token, sign_token
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessNotGranted, RepoNotFound, RightNeeded
 from hublet.repos.records import RepoAddress, RepoType, Right
@@ -19,7 +20,9 @@ from hublet.runtime.errors import CannotRun, ImageAbsent
 from hublet.runtime.images import oci
 from hublet.runtime.images.pulled_files import PartialFile
 from hublet.runtime.images.references import ImageReference
+from hublet.runtime.images.sources import find_hub_reference
 from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.records import ImageLogin
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.storage.records import Content
@@ -53,6 +56,23 @@ async def find_hub_image(database: Database, job: JobRecord, reference: ImageRef
         raise CannotRun(error.message) from None
     top = oci.Descriptor(digest=manifest.digest, size=manifest.size)
     return HubImage(key=key, top=top, document=manifest.content)
+
+
+async def find_engine_image(
+    database: Database, job: JobRecord, name: str
+) -> tuple[str, ImageLogin] | None:
+    """Return the name of a hub's image by digest, and a login for the engine that pulls it.
+
+    None for any other name. An engine has images that it pulled for others, so whether the creator
+    of the job may read this one is asked here, each time. Raises CannotRun.
+    """
+    reference = find_hub_reference(database.hub.settings, name)
+    if reference is None:
+        return None
+    found = await find_hub_image(database, job, reference)
+    token = new_job_token(job.delegation, parse_image_name(reference.repository))
+    login = ImageLogin(username="job", password=sign_token(token, database.hub.keys))
+    return f"{reference.host}/{reference.repository}@{found.top.digest}", login
 
 
 async def _find_key(conn: Reader, job: JobRecord, reference: ImageReference) -> ImageKey:

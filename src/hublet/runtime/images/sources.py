@@ -59,11 +59,11 @@ def find_source(settings: Settings, name: str, *, is_space: bool = False) -> Fou
     The map of the settings counts first, then this hub's registry, then the registries that are
     allowed. The host stands for other names only while neither maps nor registries are set.
     """
-    if any(fnmatchcase(name, image.pattern) for image in settings.jobs.images):
+    if _is_mapped(settings, name):
         return FoundSource(type=SourceType.mapped)
-    reference = None if is_space else _try_parse(name)
-    if reference is not None and reference.host in hub_hosts(settings):
-        return FoundSource(type=SourceType.hub, reference=reference)
+    own = None if is_space else find_hub_reference(settings, name)
+    if own is not None:
+        return FoundSource(type=SourceType.hub, reference=own)
     if settings.jobs.registries and not is_space:
         reference = parse_reference(name)
         if not is_allowed(settings, reference.host):
@@ -77,11 +77,18 @@ def find_source(settings: Settings, name: str, *, is_space: bool = False) -> Fou
     return FoundSource(type=SourceType.mapped)
 
 
-def _try_parse(name: str) -> ImageReference | None:
+def _is_mapped(settings: Settings, name: str) -> bool:
+    return any(fnmatchcase(name, image.pattern) for image in settings.jobs.images)
+
+
+def find_hub_reference(settings: Settings, name: str) -> ImageReference | None:
+    """Return the reference to an image of this hub's registry; None for any other name."""
     try:
-        return parse_reference(name)
+        reference = parse_reference(name)
     except CannotRun:
         return None
+    is_own = reference.host in hub_hosts(settings) and not _is_mapped(settings, name)
+    return reference if is_own else None
 
 
 def hub_hosts(settings: Settings) -> frozenset[str]:

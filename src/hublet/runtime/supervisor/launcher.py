@@ -20,8 +20,10 @@ from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
+from hublet.runtime.images import hub_images
 from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.records import LaunchOrder, Runner
+from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
@@ -106,9 +108,8 @@ class Launcher:
             prepared = await prepare(self._database, job, folder=folder)
             await self._logs.begin(job.id, attempt.number)
             log = self._logs.path_of(job.id, attempt.number)
-            digest = await self._pull(job, attempt, prepared, log)
             order = await _order_of(self._database, job, attempt, prepared, log=log)
-            order = replace(order, image_digest=digest)
+            order = await self._with_image(job, order)
             launch.is_ordered = True
             handle = await self._runner.launch(order)
         await self._writes.run(
@@ -116,16 +117,20 @@ class Launcher:
         )
         return handle
 
-    async def _pull(
-        self, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt, log: Path
-    ) -> str | None:
-        """Pull the image of an attempt, where the runner does not do that itself."""
-        if self._runner.name != sandbox_runner.NAME:
-            return None
-        # What the pull tells is read while it goes on.
-        self._logs.follow(job.id, attempt.number)
-        is_space = prepared.content is not None
-        return await self._images.pull(job, prepared.image, is_space=is_space, log_path=log)
+    async def _with_image(self, job: JobRecord, order: LaunchOrder) -> LaunchOrder:
+        """Pull the image of an attempt, or give the engine that does what it needs for that."""
+        is_space = order.content is not None
+        if self._runner.name == sandbox_runner.NAME:
+            # What the pull tells is read while it goes on.
+            self._logs.follow(job.id, order.number)
+            digest = await self._images.pull(
+                job, order.image, is_space=is_space, log_path=order.log
+            )
+            return replace(order, image_digest=digest)
+        if self._runner.name == process_runner.NAME or is_space:
+            return order
+        found = await hub_images.find_engine_image(self._database, job, order.image)
+        return order if found is None else replace(order, image=found[0], image_login=found[1])
 
     async def _trace_of(self, job: JobRecord) -> str | None:
         if not is_on():
