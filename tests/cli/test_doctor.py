@@ -66,9 +66,13 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert "UTF8" in examined.out or "journal mode WAL" in examined.out
 
 
+def is_server(settings: Settings) -> bool:
+    return settings.database_url.startswith("postgresql")
+
+
 def line_count(settings: Settings) -> int:
     """Return how many checks there are: a server has notices and partitions too."""
-    return 20 if settings.database_url.startswith("postgresql") else 18
+    return 20 if is_server(settings) else 18
 
 
 def test_a_person_reads_one_line_for_each_check(
