@@ -237,11 +237,11 @@ def mirror_for_containers(buckets: Router, *, without: Collection[str] = ()) -> 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
     mirrored = Router()
-    mirrored.routes = [
+    mirrored.routes.extend(
         route
         for route in buckets.routes
         if isinstance(route, DeferredRoute) and route.endpoint.__name__ not in without
-    ]
+    )
     return mirror_routes(
         mirrored,
         tag="containers",
