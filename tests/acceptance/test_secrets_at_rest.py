@@ -19,7 +19,7 @@ from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 
 IN_THE_LOG = (b'"request"', b"unexpected error", b"task failed", b"worker started")
-_HOUR = 3_600_000_000
+_HALF_HOUR = 1_800_000_000
 LOUD = {
     "HUBLET_LOGS_LEVEL": "debug",
     "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": "100000",
@@ -202,10 +202,10 @@ def _execute(place: Place, statement: str) -> None:
 def _all_is_done(place: Place) -> bool:
     async def count() -> int:
         async with open_hub(place.settings) as database, database.read() as conn:
-            # What is due tomorrow, such as the next sweep, is always left to do.
+            # What is due later, such as the next sweep, is always left to do.
             tasks: int = await conn.fetch_value(
                 "SELECT count(*) FROM tasks WHERE parked_at IS NULL AND due_at < $1",
-                micros() + _HOUR,
+                micros() + _HALF_HOUR,
             )
             return await outbox.count_waiting(conn) + tasks
 

@@ -82,7 +82,7 @@ def done(count: int) -> Progress:
     return Progress(revoked=count, audit_lines=count)
 
 
-_HOUR = 3_600_000_000
+_HALF_HOUR = 1_800_000_000
 _PROGRESS = """
     SELECT (SELECT count(*) FROM tokens WHERE revoked_at IS NOT NULL) AS revoked,
            (SELECT count(*) FROM audit_log WHERE action = 'credential.revoke') AS audit_lines,
@@ -95,8 +95,8 @@ _PROGRESS = """
 
 
 async def _progress(conn: Reader) -> Progress:
-    # What is due tomorrow, such as the next sweep, is always left to do.
-    row = await conn.fetch_one(_PROGRESS, micros() + _HOUR)
+    # What is due later, such as the next sweep, is always left to do.
+    row = await conn.fetch_one(_PROGRESS, micros() + _HALF_HOUR)
     assert row is not None
     names = ("revoked", "audit_lines", "published", "free", "held", "parked")
     return Progress(**{name: row[name] for name in names})
