@@ -1,0 +1,1 @@
+-- Trusted publishers: workflows of other services that exchange their ID tokens for tokens of one repository.

@@ -1,0 +1,1 @@
+-- What organizations decide about tokens and networks, and the handles of people and organizations.

@@ -1,0 +1,1 @@
+-- Tokens that are bound to the MCP server.
