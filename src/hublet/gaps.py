@@ -86,8 +86,6 @@ POST             /api/kernels/access-request/approve                            
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background
-GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
-GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
@@ -104,9 +102,6 @@ POST             /api/settings/inference-providers                              
 POST             /api/inference-endpoints/{name:path}/auth-check/{permission}           inference-endpoints inference endpoints
 GET POST         /api/agentic/provisioning/{rest:path}                                  agents              agentic provisioning
 GET              /api/(docs|docs/search|docs/search/full-text)                          docs                documentation search
-
-# Client contract 6: downloads and git, at the root of the hub.
-GET              /{repo:path}/user-access-report                                        repos               access requests
 """
 
 _KINDS = ("models", "datasets", "spaces", "kernels")
