@@ -27,9 +27,6 @@ POST             /mcp                                                           
 GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
 GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
 
-# Client contract 3: jobs.
-POST             /api/jobs/{job:path}/auth-check/{permission}                           jobs                jobs
-
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles
 GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
@@ -61,9 +58,6 @@ POST             /api/papers/{id}/links                                         
 POST             /api/settings/papers/claim                                             papers              claims of papers
 GET POST         /api/blog/{slug:path}/resource-group                                   discussions         resource groups of blogs
 
-# Client contract 5: discussions and pull requests.
-GET              /api/{repos}/{repo:path}/discussions/{num}/storage                     discussions         pull requests
-
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
 PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console
@@ -85,12 +79,10 @@ POST             /api/kernels/access-request/approve                            
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Client contract 8: buckets, and containers, which mirror them.
-POST             /api/buckets/{namespace}/{name}/lfs-files/duplicate                     buckets             large file management
 GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
 GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
@@ -101,7 +93,6 @@ POST PUT         /api/settings/inference-providers/{rest:path}                  
 POST             /api/settings/inference-providers                                      inference-providers inference providers
 POST             /api/inference-endpoints/{name:path}/auth-check/{permission}           inference-endpoints inference endpoints
 GET POST         /api/agentic/provisioning/{rest:path}                                  agents              agentic provisioning
-GET              /api/(docs|docs/search|docs/search/full-text)                          docs                documentation search
 """
 
 _KINDS = ("models", "datasets", "spaces", "kernels")

@@ -30,6 +30,7 @@ from hublet.community.discussions.schemas import (
     CreateDiscussion,
     DiscussionDetails,
     DiscussionPage,
+    FreedStorage,
     Ignore,
     MergedPullRequest,
     MergePullRequest,
@@ -47,7 +48,9 @@ from hublet.community.threads.records import Comment, Thread, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
+from hublet.repos import service as repos
 from hublet.repos.auth import ANY_REPO, MOVED, AnyRepo
+from hublet.repos.lfs.management import estimate_freed_bytes
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
@@ -129,6 +132,19 @@ async def get_discussion(
     """Show a discussion with all that happened in it."""
     details = await view.get(database, caller, repo, num, with_diff=diff)
     return DiscussionDetails.of_details(details, base_url=database.hub.settings.base_url)
+
+
+@router.get("/{num}/storage", responses=_CONFLICT)
+async def estimate_pull_request_storage(
+    database: Db, caller: AnyCaller, repo: AnyRepo, num: _Number
+) -> FreedStorage:
+    """Estimate how many bytes of large files would be free without the commits of a pull request."""
+    async with database.read() as conn:
+        discussion = await service.get(conn, caller, repo, num)
+        pull_requests.check_pull_request(discussion)
+        await repos.check(conn, caller, discussion.repo, Right.read)
+    size = await estimate_freed_bytes(database, discussion.repo, discussion.ref)
+    return FreedStorage(estimatedStorage=size or 0, refDeleted=size is None)
 
 
 @router.delete("/{num}")
