@@ -54,9 +54,6 @@ PATCH DELETE     /api/collections/{slug:path}/items/{id}                        
 POST             /api/collections/{slug:path}/items                                     collections         collections
 GET POST         /api/collections/{slug:path}/resource-group                            collections         collections
 GET PATCH DELETE /api/collections/{slug:path}                                           collections         collections
-POST             /api/papers/{id}/links                                                 papers              links of papers
-POST             /api/settings/papers/claim                                             papers              claims of papers
-GET POST         /api/blog/{slug:path}/resource-group                                   discussions         resource groups of blogs
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
