@@ -163,7 +163,11 @@ async def comment_discussion(
     discussion = await service.get_for_change(conn, caller, repo, num)
     parent_id = None if body.replyTo is MISSING else body.replyTo
     comment = await service.comment(conn, caller, discussion, body.comment, parent_id=parent_id)
-    return NewComment(newMessage=await _render_comment(conn, comment))
+    # Nobody has edited it or reacted to it: what there is to ask is asked while others wait.
+    accounts = await find_accounts(conn, author_ids([comment]))
+    base_url = conn.hub.settings.base_url
+    event = CommentEvent.of(comment, accounts, base_url=base_url, versions=())
+    return NewComment(newMessage=event)
 
 
 @router.post("/{num}/comment/{comment_id}/edit", responses=_CONFLICT)
