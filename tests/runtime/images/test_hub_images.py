@@ -3,12 +3,14 @@
 import asyncio
 import shutil
 import tarfile
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.jobs import store as jobs_store
@@ -190,6 +192,27 @@ async def test_an_engine_gets_the_digest_and_a_login_that_is_good_for_the_image(
         "/v2/ada/tool/manifests/1", headers={"Authorization": f"Bearer {found[1].password}"}
     )
     assert pulled.status_code == 200
+
+
+async def test_the_login_of_an_engine_lives_as_long_as_it_may_try(
+    client: httpx2.AsyncClient, database: Database, repo_id: str
+) -> None:
+    set_jobs(database, start_seconds=7200)
+    await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    name = f"localhost:{database.hub.settings.server.port}/ada/tool:1"
+    found = await find_engine_image(database, await job_of(database, "ada"), name)
+    assert found is not None
+    login = {"Authorization": f"Bearer {found[1].password}"}
+
+    async def read_after(seconds: int) -> int:
+        clock.move(timedelta(seconds=seconds))
+        try:
+            return (await client.get("/v2/ada/tool/manifests/1", headers=login)).status_code
+        finally:
+            clock.reset()
+
+    assert await read_after(7200) == 200
+    assert await read_after(7200 + 301) == 401
 
 
 async def test_an_engine_does_not_run_for_one_what_it_pulled_for_another(

@@ -1,6 +1,7 @@
 """Images of this hub's own registry, read from its tables and its store, without any HTTP."""
 
 from contextlib import suppress
+from datetime import timedelta
 
 from hublet.core.config import Settings
 from hublet.core.database import Database, Reader
@@ -26,6 +27,9 @@ from hublet.runtime.records import ImageLogin
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.storage.records import Content
+
+# Between the making of a login and the launch, and for clocks that differ.
+_MARGIN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,9 @@ async def find_engine_image(
     if reference is None:
         return None
     found = await find_hub_image(database, job, reference)
-    token = new_job_token(job.delegation, parse_image_name(reference.repository))
+    # A cluster tries again and again, until the attempt is given up.
+    life = timedelta(seconds=database.hub.settings.jobs.start_seconds) + _MARGIN
+    token = new_job_token(job.delegation, parse_image_name(reference.repository), life=life)
     login = ImageLogin(username="job", password=sign_token(token, database.hub.keys))
     return f"{reference.host}/{reference.repository}@{found.top.digest}", login
 
