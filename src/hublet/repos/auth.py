@@ -98,7 +98,7 @@ class _ApiEndConvertor(_Text):
     regex = (
         "(?:auth-check|branch|commits?|discussions|duplicate|lfs-files|like|likers|paths-info"
         "|preupload|refs|resource-group|revision|settings|storage|super-squash|tag|tree|treesize"
-        "|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
+        "|trusted-publishers|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
     )
 
 
