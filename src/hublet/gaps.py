@@ -23,10 +23,6 @@ _TABLE = """
 # Interface 4: notifications and settings.
 POST             /mcp                                                                   mcp                 MCP server
 
-# Interface 5 and client contract 4: OAuth.
-GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
-GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
-
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles
 GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
