@@ -72,7 +72,6 @@ POST             /api/kernels/access-request/approve                            
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Client contract 8: buckets, and containers, which mirror them.

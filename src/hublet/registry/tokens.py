@@ -5,17 +5,14 @@ its holder may do there is looked up with each request, so that a right that was
 revoked credential, ends at once what is done with the token (decision 0068).
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from hmac import compare_digest
-
-import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import KeyRing
+from hublet.core.signing import read_signed, sign
 from hublet.registry.errors import InvalidImageName, InvalidTokenForm, RegistryTokenNeeded
 from hublet.registry.names import parse_image_name
 from hublet.registry.records import ImageName
@@ -112,19 +109,12 @@ def _named_repositories(scopes: Iterable[str]) -> Iterator[str]:
 
 
 def sign_token(token: RegistryToken, keys: KeyRing) -> str:
-    body = urlsafe_b64encode(msgspec.json.encode(token)).decode()
-    return f"{body}.{keys.digest(_KIND, body).hex()}"
+    return sign(token, kind=_KIND, keys=keys)
 
 
 def read_token(text: str, keys: KeyRing) -> RegistryToken | None:
     """Return what a token says; None unless this hub signed it, for it may be another credential."""
-    body, _, signature = text.partition(".")
-    given = signature.encode("utf-8", "surrogatepass")
-    if not signature or not any(
-        compare_digest(each.hex().encode(), given) for each in keys.digests(_KIND, body)
-    ):
-        return None
-    return msgspec.json.decode(urlsafe_b64decode(body), type=RegistryToken)
+    return read_signed(text, RegistryToken, kind=_KIND, keys=keys)
 
 
 def is_expired(token: RegistryToken) -> bool:

@@ -7,6 +7,7 @@ from hublet.accounts.records import Role
 from hublet.events import RepoSnapshot
 from hublet.repos.errors import InvalidRepo
 from hublet.repos.records import Gated, Reach, Repo, RepoGuard, RepoType, Right, Visibility
+from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Caller, Scope
 
 # The role that a member needs for each right, and the scope that the token needs.
@@ -55,13 +56,23 @@ def may_as_member(repo: Repo | RepoGuard, user_id: str, role: Role | None, right
 
 def publishes(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the caller is a trusted publisher of this repository: it reads and writes, no more."""
-    repo_id = repo.repo_id if isinstance(repo, RepoGuard) else repo.id
-    return caller.published_repo_id == repo_id and right in _PUBLISHER_RIGHTS
+    return caller.published_repo_id == _id_of(repo) and right in _PUBLISHER_RIGHTS
+
+
+def _is_token_of(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
+    """Tell whether the caller's token was made for this repository and this right."""
+    if caller.token.kind is not TokenKind.jwt:
+        return False
+    return caller.may(_SCOPE[right], on=_id_of(repo))
+
+
+def _id_of(repo: Repo | RepoGuard) -> str:
+    return repo.repo_id if isinstance(repo, RepoGuard) else repo.id
 
 
 def token_reaches(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the scopes of the caller's token cover this right to the repository."""
-    if publishes(repo, caller, right):
+    if publishes(repo, caller, right) or _is_token_of(repo, caller, right):
         return True
     if caller.may(_SCOPE[right], on=repo.owner_id):
         return right is not Right.discuss or _is_selected_for_app(repo, caller)

@@ -1,8 +1,9 @@
 """HTTP for repositories as such: creation, move, deletion, settings, likes and attachments."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import Header, Request
+from fastapi import Header, Query, Request
 from pydantic import MISSING
 from starlette.responses import PlainTextResponse, Response
 
@@ -61,6 +62,7 @@ from hublet.repos.schemas import (
     RepoSettings,
     RepoStorage,
     RepoTaken,
+    RepoTokenResponse,
     RepoUrl,
     SetRepoResourceGroup,
     UpdateRepoSettings,
@@ -69,6 +71,7 @@ from hublet.repos.xet import routes as xet_routes
 from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
+from hublet.tokens import repo_tokens
 from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
@@ -265,6 +268,33 @@ def _new_copy(address: RepoAddress, body: DuplicateRepo) -> NewCopy:
         ),
         resource_group_id=None if body.resourceGroupId is MISSING else body.resourceGroupId,
     )
+
+
+@settings_router.get("/jwt")
+async def get_repo_token(
+    conn: ReadConn,
+    caller: AnyCaller,
+    address: GitRepo,
+    *,
+    write: Annotated[bool, Query(description="For writing too; then it lives 10 minutes.")] = False,
+    expires_in: Annotated[
+        int | None, Query(ge=1, le=86_400, description="In seconds; an hour at most.")
+    ] = None,
+) -> RepoTokenResponse:
+    """Get a token for this repository alone, to hand to a program that needs no more.
+
+    It ends with the token that it was asked with, and with the right of its holder.
+    """
+    repo = await service.get(conn, caller, address, Right.write if write else Right.read)
+    token = repo_tokens.new_token(
+        caller,
+        repo=(repo.id, repo.type, repo.full_name),
+        may_write=write,
+        life=None if expires_in is None else timedelta(seconds=expires_in),
+    )
+    prefix = conn.hub.settings.tokens.prefix
+    value = repo_tokens.write(token, prefix=prefix, keys=conn.hub.keys)
+    return RepoTokenResponse(accessToken=f"Bearer {value}", token=value, exp=token.expires)
 
 
 @settings_router.get("/resource-group")

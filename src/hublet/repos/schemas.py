@@ -142,6 +142,14 @@ class SetRepoResourceGroup(Schema):
     resourceGroupId: ObjectId | None
 
 
+class RepoTokenResponse(Schema):
+    """A token for one repository."""
+
+    accessToken: Annotated[str, Field(description="As it stands in a header: with `Bearer`.")]
+    token: str
+    exp: Annotated[int, Field(description="When it ends, in seconds since 1970.")]
+
+
 class RepoResourceGroup(Schema):
     id: ObjectId
     name: str

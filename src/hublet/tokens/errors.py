@@ -9,6 +9,7 @@ NotAllowed                 403
 ├── ScopeNeeded
 ├── WriteTokenNeeded
 ├── FullTokenNeeded
+├── TokenOfItsOwnNeeded
 └── AdministratorNeeded
 NotFound                   404
 ├── TokenNotFound
@@ -102,3 +103,10 @@ class TokenExists(Conflict):
 
 class InvalidTokenRequest(InvalidRequest):
     pass
+
+
+class TokenOfItsOwnNeeded(NotAllowed):
+    """The token was itself made for one repository."""
+
+    def __init__(self) -> None:
+        super().__init__("A token for one repository gives no others: use a token of your own.")

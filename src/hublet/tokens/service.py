@@ -17,7 +17,7 @@ from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish, publish_many
 from hublet.core.sealing import KeyRing
 from hublet.events import CredentialCreated, CredentialRevoked, CredentialsReported
-from hublet.tokens import store
+from hublet.tokens import repo_tokens, store
 from hublet.tokens.errors import (
     InvalidTokenRequest,
     TokenExists,
@@ -215,7 +215,8 @@ async def revoke_of_accesses(conn: Connection, access_ids: Sequence[str]) -> Non
 
 
 async def find_caller(conn: Reader, value: str) -> Caller | None:
-    return await store.find_caller(conn, digests_of(conn.hub.keys, value))
+    caller = await repo_tokens.find_caller(conn, value)
+    return caller or await store.find_caller(conn, digests_of(conn.hub.keys, value))
 
 
 def digests_of(keys: KeyRing, value: str) -> list[str]:
