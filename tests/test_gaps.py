@@ -16,8 +16,8 @@ from small_hub import BASE_URL, small_hub
 built = APIRouter()
 
 
-@built.get("/api/collections", tags=["collections"])
-async def list_collections() -> list[str]:
+@built.get("/api/partners/{provider}/models", tags=["inference-providers"])
+async def list_partner_models(provider: str) -> list[str]:
     return ["built"]
 
 
@@ -35,29 +35,29 @@ def filled(gap: Gap) -> str:
 
 
 async def test_a_gap_answers_501_with_a_sentence(caller: httpx2.AsyncClient) -> None:
-    response = await caller.get("/api/trending")
+    response = await caller.get("/api/spaces/zero-gpu/quota")
 
     assert response.status_code == 501
     assert response.json() == {
-        "error": "This hub has no trending lists yet: GET /api/trending is not available here. "
+        "error": "This hub has no ZeroGPU yet: GET /api/spaces/zero-gpu/quota is not available here. "
         "See http://hub.test/docs for what is."
     }
 
 
 async def test_what_is_built_wins(caller: httpx2.AsyncClient) -> None:
-    response = await caller.get("/api/collections")
+    response = await caller.get("/api/partners/acme/models")
 
     assert (response.status_code, response.json()) == (200, ["built"])
 
 
 async def test_another_method_of_what_is_built_is_still_a_gap(caller: httpx2.AsyncClient) -> None:
-    response = await caller.post("/api/collections")
+    response = await caller.post("/api/partners/acme/models")
 
     assert response.status_code == 501
 
 
 async def test_a_method_that_nobody_has_is_405(caller: httpx2.AsyncClient) -> None:
-    response = await caller.delete("/api/collections")
+    response = await caller.delete("/api/partners/acme/models")
 
     assert response.status_code == 405
 
@@ -72,25 +72,16 @@ async def test_an_address_that_nobody_has_is_404(caller: httpx2.AsyncClient) -> 
     ("method", "path", "what"),
     [
         pytest.param(
-            "GET", "/api/models/ada/engine/scan", "security scans", id="a repo id has a slash"
+            "GET", "/api/spaces/ada/engine/runtime", "space runtime", id="a repo id has a slash"
         ),
         pytest.param(
-            "GET", "/api/models/gpt2/scan", "security scans", id="a repo id without a slash"
+            "GET", "/api/spaces/engine/runtime", "space runtime", id="a repo id without a slash"
         ),
         pytest.param(
-            "GET",
-            "/api/datasets/ada/engine/compare/refs%2Fpr%2F1..main",
-            "commits",
-            id="a revision with encoded slashes",
-        ),
-        pytest.param(
-            "GET", "/ada/engine/user-access-report", "access requests", id="a page of a model"
-        ),
-        pytest.param(
-            "PATCH",
-            "/api/collections/ada/slug-64f/items/1",
-            "collections",
-            id="a slug with a slash",
+            "POST",
+            "/api/inference-endpoints/ada/engine/auth-check/read",
+            "inference endpoints",
+            id="a name with a slash",
         ),
     ],
 )
@@ -120,4 +111,4 @@ def test_every_gap_belongs_to_a_group_of_the_interface() -> None:
 def test_a_gap_is_not_described() -> None:
     description = describe(small_hub(built, gaps), base_url=BASE_URL)
 
-    assert list(description["paths"]) == ["/api/collections"]
+    assert list(description["paths"]) == ["/api/partners/{provider}/models"]
