@@ -23,13 +23,6 @@ _TABLE = """
 # Interface 4: notifications and settings.
 POST             /mcp                                                                   mcp                 MCP server
 
-# Interface 5 and client contract 4: OAuth.
-GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
-GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
-
-# Client contract 3: jobs.
-POST             /api/jobs/{job:path}/auth-check/{permission}                           jobs                jobs
-
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles
 GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
@@ -50,6 +43,7 @@ POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/r
 POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address
 PATCH DELETE     /api/organizations/{org}/resource-groups/{id}/users/{user}             resource-groups     resource group members at this address
 
+<<<<<<< HEAD
 # Client contract 7: papers, posts, blogs.
 POST             /api/papers/{id}/links                                                 papers              links of papers
 POST             /api/settings/papers/claim                                             papers              claims of papers
@@ -57,6 +51,15 @@ GET POST         /api/blog/{slug:path}/resource-group                           
 
 # Client contract 5: discussions and pull requests.
 GET              /api/{repos}/{repo:path}/discussions/{num}/storage                     discussions         pull requests
+=======
+# Client contract 7: collections, papers, posts, blogs.
+GET POST         /api/collections                                                       collections         collections
+POST             /api/collections/{slug:path}/items/batch                               collections         collections
+PATCH DELETE     /api/collections/{slug:path}/items/{id}                                collections         collections
+POST             /api/collections/{slug:path}/items                                     collections         collections
+GET POST         /api/collections/{slug:path}/resource-group                            collections         collections
+GET PATCH DELETE /api/collections/{slug:path}                                           collections         collections
+>>>>>>> next
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
@@ -79,14 +82,10 @@ POST             /api/kernels/access-request/approve                            
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background
-GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
-GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Client contract 8: buckets, and containers, which mirror them.
-POST             /api/buckets/{namespace}/{name}/lfs-files/duplicate                     buckets             large file management
 GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
 GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
@@ -97,10 +96,6 @@ POST PUT         /api/settings/inference-providers/{rest:path}                  
 POST             /api/settings/inference-providers                                      inference-providers inference providers
 POST             /api/inference-endpoints/{name:path}/auth-check/{permission}           inference-endpoints inference endpoints
 GET POST         /api/agentic/provisioning/{rest:path}                                  agents              agentic provisioning
-GET              /api/(docs|docs/search|docs/search/full-text)                          docs                documentation search
-
-# Client contract 6: downloads and git, at the root of the hub.
-GET              /{repo:path}/user-access-report                                        repos               access requests
 """
 
 _KINDS = ("models", "datasets", "spaces", "kernels")

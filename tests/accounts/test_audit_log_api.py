@@ -6,8 +6,9 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from hublet.accounts.records import Role
-from hublet.core import clock
+from hublet.accounts.organizations import audit_store
+from hublet.accounts.records import OPERATOR, Role
+from hublet.core import clock, ids
 from hublet.core.clock import from_micros, now, wire
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
@@ -221,3 +222,17 @@ async def test_a_members_reported_token_is_logged(
         "bob's token",
         "reported",
     )
+
+
+async def test_lines_of_two_nodes_in_the_same_second_are_in_their_order(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [ids.ObjectIds(process=0xF_FFFF_FFFF), ids.ObjectIds(process=0)]
+    for number in range(10):
+        monkeypatch.setattr(ids, "_object_ids", nodes[number % 2])
+        async with database.transaction() as conn:
+            await audit_store.record_for_hub(conn, OPERATOR, "change", target=str(number))
+
+    async with database.read() as conn:
+        lines = await audit_store.list_of_hub(conn, sign_ins=False)
+    assert [each.target for each in lines] == [str(number) for number in reversed(range(10))]

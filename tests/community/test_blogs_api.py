@@ -5,12 +5,13 @@ import pytest
 
 from account_responses import pages_of
 from community.public_threads import a_comment, a_thread, author_card
-from hublet.accounts.records import Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted, ThreadUpdated
 from hublet.tokens.records import TokenRole
 from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
+from repositories import a_resource_group
 
 PATH = "/api/blog"
 BODY = {"title": "Notes on the Engine", "content": "# It works\n\nAsk @bob."}
@@ -297,3 +298,55 @@ async def test_who_hides_comments_under_an_organizations_blog(
         statuses.append(response.status_code)
 
     assert statuses == [200, 200, 403]
+
+
+async def test_those_who_write_in_its_resource_group_may_edit_a_blog(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    organization = await an_organization(
+        database,
+        "engines",
+        plan=OrganizationPlan.team,
+        members={"ada": Role.write, "bob": Role.read, "eve": Role.write, "root": Role.admin},
+    )
+    group = await a_resource_group(database, organization, members={"bob": Role.write})
+    bob, eve, root = [await sign_in(database, name) for name in ("bob", "eve", "root")]
+    body = BODY | {"organization": "engines"}
+    address = f"{PATH}/engines/{(await client.post(PATH, headers=ada, json=body)).json()['slug']}"
+    move = {"resourceGroupId": group.id}
+
+    async def edits(headers: Headers) -> int:
+        changed = {"title": "A new title"}
+        return (await client.patch(address, headers=headers, json=changed)).status_code
+
+    before = await edits(bob)
+    refused = await client.post(f"{address}/resource-group", headers=ada, json=move)
+    moved = await client.post(f"{address}/resource-group", headers=root, json=move)
+    during = [await edits(who) for who in (bob, eve, ada, root)]
+    seen = [
+        (await client.get(f"{address}/resource-group", headers=who)).json()["resourceGroup"]
+        for who in (bob, eve)
+    ]
+    await client.post(f"{address}/resource-group", headers=root, json={"resourceGroupId": None})
+
+    assert (before, refused.status_code) == (403, 403)
+    assert moved.json() == {"resourceGroup": {"id": group.id, "name": "rockets"}}
+    assert during == [200, 403, 200, 200]
+    assert seen == [{"id": group.id, "name": "rockets"}, None]
+    assert await edits(bob) == 403
+    assert (await client.get(address)).status_code == 200
+
+
+async def test_only_an_organizations_blog_has_a_resource_group(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    slug = (await client.post(PATH, headers=ada, json=BODY)).json()["slug"]
+    address = f"{PATH}/ada/{slug}/resource-group"
+
+    response = await client.post(address, headers=ada, json={"resourceGroupId": "0" * 24})
+
+    assert (response.status_code, response.json()["error"]) == (
+        400,
+        "Only the blogs of an organization can be in a resource group.",
+    )
+    assert (await client.get(address, headers=ada)).json() == {"resourceGroup": None}

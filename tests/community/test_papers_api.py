@@ -9,16 +9,18 @@ from huggingface_hub.hf_api import PaperInfo
 
 from account_responses import pages_of
 from community.public_threads import PAPER, a_comment, author_card
-from hublet.accounts.records import User
+from hublet.accounts.records import Role, User
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted
 from hublet.tokens.records import TokenRole
 from outbox_events import published_events
-from people import Headers, a_user, sign_in
+from people import Headers, a_user, an_organization, sign_in
 
 PATH = "/api/papers"
 DAILY = "/api/daily_papers"
+ONE = f"{PATH}/2401.12345"
+CLAIM = "/api/settings/papers/claim"
 
 
 async def a_paper(
@@ -54,8 +56,8 @@ async def test_a_paper_is_added_with_what_is_known_of_it(
         "title": "Notes on the Engine",
         "summary": "It weaves algebraic patterns.",
         "authors": [
-            {"name": "Ada Lovelace", "hidden": False},
-            {"name": "Luigi Menabrea", "hidden": False},
+            {"_id": paper["authors"][0]["_id"], "name": "Ada Lovelace", "hidden": False},
+            {"_id": paper["authors"][1]["_id"], "name": "Luigi Menabrea", "hidden": False},
         ],
         "publishedAt": "2024-01-23T00:00:00.000Z",
         "submittedOnDailyAt": paper["submittedOnDailyAt"],
@@ -354,3 +356,85 @@ async def test_only_hub_administrators_delete_a_paper(
     assert fact["thread"]["paper_id"] == "2401.00001"
     # The id is free again, and nothing is left of what was there.
     assert (await a_paper(client, ada, "2401.00001"))["upvotes"] == 0
+
+
+async def test_who_submitted_a_paper_says_where_more_of_it_is(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    organization = await an_organization(database, "engines", members={"ada": Role.write})
+    await a_paper(client, ada, "2401.12345")
+    links = {
+        "projectPage": "https://example.com/engine",
+        "githubRepo": "https://github.com/ada/engine",
+        "organizationId": organization.id,
+    }
+
+    changed = await client.post(f"{ONE}/links", headers=ada, json=links)
+    shown = (await client.get(ONE)).json()
+    await client.post(f"{ONE}/links", headers=ada, json={"githubRepo": None})
+    less = (await client.get(ONE)).json()
+
+    assert (changed.status_code, changed.json()) == (200, {})
+    assert (shown["projectPage"], shown["githubRepo"]) == (
+        links["projectPage"],
+        links["githubRepo"],
+    )
+    assert shown["organization"]["name"] == "engines"
+    assert "githubRepo" not in less
+    assert less["projectPage"] == links["projectPage"]
+
+
+async def test_strangers_and_tricks_change_no_links(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    bob = await sign_in(database, "bob")
+    foreign = await an_organization(database, "engines", members={"bob": Role.admin})
+    await a_paper(client, ada, "2401.12345")
+
+    async def status(headers: Headers, **links: str) -> int:
+        return (await client.post(f"{ONE}/links", headers=headers, json=links)).status_code
+
+    assert await status(bob, projectPage="https://example.com") == 403
+    assert await status({}, projectPage="https://example.com") == 401
+    assert await status(ada, projectPage="javascript:alert(1)") == 400
+    assert await status(ada, organizationId=foreign.id) == 400
+    assert "projectPage" not in (await client.get(ONE)).json()
+
+
+async def test_an_author_claims_a_paper_and_may_change_its_links(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    bob = await sign_in(database, "bob")
+    paper = await a_paper(client, ada, "2401.12345")
+    [author, *_] = paper["authors"]
+    body = {"paperId": paper["id"], "claimAuthorId": author["_id"]}
+
+    claimed = await client.post(CLAIM, headers=bob, json=body)
+    link = {"projectPage": "https://example.com"}
+    changed = await client.post(f"{ONE}/links", headers=bob, json=link)
+    shown = (await client.get(ONE)).json()
+
+    assert claimed.json() == {"ok": True, "claimedPaperId": paper["id"]}
+    assert changed.status_code == 200
+    assert shown["authors"][0]["user"]["name"] == "bob"
+
+
+async def test_a_claim_is_set_right_by_hub_administrators_only(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    bob, root = await sign_in(database, "bob"), await sign_in(database, "root", is_admin=True)
+    paper = await a_paper(client, ada, "2401.12345")
+    body = {"paperId": paper["id"], "claimAuthorId": paper["authors"][0]["_id"]}
+    await client.post(CLAIM, headers=bob, json=body)
+    for_ada = body | {"targetUserId": (await a_user(database, "ada")).id}
+
+    async def claim(headers: Headers, **changed: str) -> int:
+        return (await client.post(CLAIM, headers=headers, json=for_ada | changed)).status_code
+
+    assert await claim(ada) == 409
+    assert await claim(bob) == 400
+    assert await claim(root, targetUserId="0" * 24) == 400
+    assert await claim(root, claimAuthorId="0" * 24) == 400
+    assert await claim(root, paperId="2401.99999") == 404
+    assert await claim(root) == 200
+    assert (await client.get(ONE)).json()["authors"][0]["user"]["name"] == "ada"

@@ -30,7 +30,7 @@ from hublet.repos.records import MAIN
 from hublet.repos.service import snapshot
 from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from repos.content import put
+from repos.content import pointer, put, put_blob
 from repositories import a_repo
 from workers import drain
 
@@ -380,3 +380,42 @@ async def test_one_whose_branch_is_gone_is_still_shown(
 
     assert (found["changes"], found["filesWithConflicts"]) == ({"base": "refs/heads/dev"}, [])
     assert (merged.status_code, merged.headers["x-error-code"]) == (404, "RevisionNotFound")
+
+
+async def test_what_its_commits_would_free_is_estimated(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    address = await a_pull_request(client, ada)
+    shared, old, new = b"shared", b"old of the request", b"new of the request"
+    for content in (shared, old, new):
+        await put_blob(database, repo_id, content)
+    await put(database, repo_id, {"s.bin": pointer(shared)})
+    for content in (old, new):
+        files = {"s.bin": pointer(shared), "a.bin": pointer(content)}
+        await put(database, repo_id, files, ref="refs/pr/1")
+
+    before = await client.get(f"{address}/storage", headers=ada)
+    await client.post(f"{address}/status", headers=ada, json={"status": "closed"})
+    await client.delete(f"{PATH}/1/ref", headers=ada)
+    after = await client.get(f"{address}/storage", headers=ada)
+
+    size = len(old) + len(new)
+    assert before.json() == {"estimatedStorage": size, "refDeleted": False}
+    assert after.json() == {"estimatedStorage": 0, "refDeleted": True}
+
+
+async def test_only_pull_requests_have_commits_to_estimate(
+    client: httpx2.AsyncClient, ada: Headers, bob: Headers
+) -> None:
+    discussion = await a_discussion(client, ada)
+    request = await a_pull_request(client, ada)
+    await client.put("/api/models/ada/engine/settings", headers=ada, json={"gated": "manual"})
+
+    responses = [
+        await client.get(f"{discussion}/storage", headers=ada),
+        await client.get(f"{request}/storage", headers=bob),
+        await client.get(f"{request}/storage"),
+        await client.get(f"{PATH}/99/storage", headers=ada),
+    ]
+
+    assert [each.status_code for each in responses] == [409, 403, 401, 404]

@@ -8,64 +8,58 @@ import pytest
 
 from hublet.core import clock, ids
 
-SECOND = 1_000_000
-LAST_COUNT = 0xFF_FF_FF
-PROCESS = bytes.fromhex("aabbccddee")
+PROCESS = 0xA_ABBC_CDDE
+SECOND = 0x65_00_00_01
+# A microsecond in it, and the same in the digits of an id.
+MICROS, DIGITS = 999_998, "f423e"
 
 
 @pytest.fixture
 def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Hold the clock at this second."""
-    return lambda second: monkeypatch.setattr(clock, "micros", lambda: second * SECOND + 999_999)
+    """Hold the clock so many microseconds after the second."""
+    return lambda micros: monkeypatch.setattr(clock, "micros", lambda: SECOND * 1_000_000 + micros)
 
 
-def test_an_object_id_is_made_of_second_process_and_counter(
+def test_an_object_id_is_made_of_second_microsecond_process_and_counter(
     stop_clock: Callable[[int], None],
 ) -> None:
-    stop_clock(0x65_00_00_01)
-    row = ids.ObjectIds(process=PROCESS, counter=0x00_00_FE)
+    stop_clock(MICROS)
+    row = ids.ObjectIds(process=PROCESS)
 
-    assert row.next() == "65000001" + "aabbccddee" + "0000ff"
-
-
-def test_the_counter_goes_on_when_the_second_changes(stop_clock: Callable[[int], None]) -> None:
-    row = ids.ObjectIds(process=PROCESS, counter=7)
-
-    stop_clock(0x65_00_00_01)
-    first = row.next()
-    stop_clock(0x65_00_00_02)
-
-    assert [first, row.next()] == ["65000001aabbccddee000008", "65000002aabbccddee000009"]
+    assert row.next() == "65000001" + DIGITS + "aabbccdde" + "00"
+    assert row.next() == "65000001" + DIGITS + "aabbccdde" + "01"
 
 
-def test_a_full_counter_carries_into_the_second(stop_clock: Callable[[int], None]) -> None:
-    stop_clock(0x65_00_00_01)
-    row = ids.ObjectIds(process=PROCESS, counter=LAST_COUNT - 2)
-
-    assert [row.next() for _ in range(4)] == [
-        "65000001aabbccddeefffffe",
-        "65000001aabbccddeeffffff",
-        "65000002aabbccddee000000",
-        "65000002aabbccddee000001",
-    ]
-
-
-def test_a_counter_that_starts_full_begins_again_in_the_present_second(
+def test_a_full_counter_carries_into_the_microsecond_and_the_second(
     stop_clock: Callable[[int], None],
 ) -> None:
-    stop_clock(0x65_00_00_01)
+    stop_clock(MICROS)
+    row = ids.ObjectIds(process=PROCESS)
+    made = [row.next() for _ in range(513)]
 
-    assert ids.ObjectIds(process=PROCESS, counter=LAST_COUNT).next() == "65000001aabbccddee000000"
+    assert made[255:257] == ["65000001f423eaabbccddeff", "65000001f423faabbccdde00"]
+    assert made[-1] == "65000002" + "00000" + "aabbccdde" + "00"
 
 
 def test_a_clock_turned_back_is_not_followed(stop_clock: Callable[[int], None]) -> None:
-    row = ids.ObjectIds(process=PROCESS, counter=0)
+    row = ids.ObjectIds(process=PROCESS)
 
-    stop_clock(0x65_00_00_09)
+    stop_clock(MICROS)
     first = row.next()
-    stop_clock(0x65_00_00_01)
+    stop_clock(-MICROS)
 
-    assert [first, row.next()] == ["65000009aabbccddee000001", "65000009aabbccddee000002"]
+    assert [first[-2:], row.next()] == ["00", first[:-2] + "01"]
+
+
+def test_ids_of_two_processes_sort_by_the_microsecond(stop_clock: Callable[[int], None]) -> None:
+    high, low = ids.ObjectIds(process=0xF_FFFF_FFFF), ids.ObjectIds(process=0)
+    made = []
+    for micros in range(0, 40, 2):
+        for later, row in enumerate((high, low)):
+            stop_clock(micros + later)
+            made.append(row.next())
+
+    assert made == sorted(made)
 
 
 def test_object_ids_grow_as_text() -> None:
@@ -97,8 +91,8 @@ print(ids.new_object_id(), flush=True)
     output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout
     parent, child, parent_later = output.decode().split()
 
-    assert parent[8:18] == parent_later[8:18]
-    assert child[8:18] != parent[8:18]
+    assert parent[13:22] == parent_later[13:22]
+    assert child[13:22] != parent[13:22]
     assert ids.is_object_id(child)
 
 

@@ -249,3 +249,32 @@ async def test_a_scope_for_one_owner_does_not_reach_another(
 
 async def test_without_a_token_there_are_no_jobs(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/jobs/ada")).status_code == 401
+
+
+async def test_a_program_asks_what_the_caller_may_do_with_jobs(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    organization = await an_organization(
+        database, "engines", members={"ada": Role.write, "bob": Role.read}
+    )
+    ada, bob = [await sign_in(database, name) for name in ("ada", "bob")]
+    eve = await sign_in(database, "eve")
+    job = await run(client, ada, path=ENGINES)
+
+    async def check(who: Headers, path: str) -> int:
+        return (await client.post(f"{ENGINES}{path}", headers=who)).status_code
+
+    reading = [await check(who, "/auth-check/read") for who in (ada, bob, eve, {})]
+    running = [await check(who, "/auth-check/write") for who in (ada, bob, eve, {})]
+    seeing = [await check(who, f"/{job['id']}/auth-check/read") for who in (ada, bob, eve)]
+    changing = [await check(who, f"/{job['id']}/auth-check/write") for who in (ada, bob, eve)]
+    allowed = await client.post(f"{ENGINES}/auth-check/read", headers=ada)
+
+    assert (reading, running) == ([200, 200, 404, 401], [200, 403, 404, 401])
+    assert (seeing, changing) == ([200, 200, 404], [200, 403, 404])
+    assert await check(ada, "/auth-check/all") == 400
+    user = await a_user(database, "ada")
+    assert allowed.json() == {
+        "namespace": {"id": organization.id, "name": "engines"},
+        "user": {"id": user.id, "name": "ada"},
+    }

@@ -680,25 +680,6 @@ def claims_of(id_token: str) -> dict[str, Any]:
     return claims
 
 
-async def test_trusted_publishers_are_refused_cleanly(client: httpx2.AsyncClient) -> None:
-    """The public client posts JSON without any credentials (client contract 4.5)."""
-    response = await client.post(
-        TOKEN,
-        json={
-            "grant_type": EXCHANGE,
-            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
-            "subject_token": "e30.e30.e30",
-            "resource": "ada/engine",
-        },
-    )
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "error": "invalid_grant",
-        "error_description": "Trusted publishers are not configured on this hub.",
-    }
-
-
 async def test_a_limit_counts_nothing_for_those_who_are_not_clients(
     app: FastAPI, client: httpx2.AsyncClient, tool: TestApp
 ) -> None:

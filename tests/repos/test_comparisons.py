@@ -7,7 +7,7 @@ from hublet.core.database import Database
 from hublet.repos.browse import comparisons
 from hublet.repos.errors import AccessNotGranted, RepoNotFound, RevisionNotFound
 from hublet.repos.records import RepoAddress, RepoType
-from people import Headers
+from people import Headers, sign_in
 from repos.content import put
 from repositories import a_repo
 
@@ -115,3 +115,72 @@ async def test_the_gate_hides_what_changed_but_not_that_it_did(
     assert (compared.divergence.ahead, compared.diff) == (1, None)
     with pytest.raises(AccessNotGranted):
         await comparisons.blame(database, None, ADDRESS, "main", "a")
+
+
+COMPARE = "/api/models/ada/engine/compare"
+
+
+async def test_two_revisions_are_compared_as_git_does(
+    client: httpx2.AsyncClient, commits: list[str]
+) -> None:
+    as_json = await client.get(f"{COMPARE}/main...feature")
+    as_text = await client.get(f"{COMPARE}/{commits[0]}..{commits[1][:7]}", params={"raw": True})
+
+    assert as_json.json() == as_text.text
+    assert as_text.headers["content-type"].startswith("text/plain")
+    assert as_text.text.splitlines()[-3:] == ["@@ -1 +1,2 @@", " 1", "+2"]
+
+
+async def test_three_dots_leave_out_what_the_old_revision_has_by_itself(
+    client: httpx2.AsyncClient, database: Database, commits: list[str]
+) -> None:
+    async with database.read() as conn:
+        repo_id = await conn.fetch_value("SELECT id FROM repos")
+    await put(database, repo_id, {"b": b"only in main\n"}, message="Third.", at=3)
+
+    since_both = (await client.get(f"{COMPARE}/main...feature")).json()
+    between = (await client.get(f"{COMPARE}/main..feature")).json()
+
+    assert "only in main" not in since_both
+    assert "-only in main" in between
+
+
+@pytest.mark.parametrize("comparison", ["main", "main..", "...main", "main...."])
+async def test_a_comparison_names_two_revisions(
+    client: httpx2.AsyncClient, commits: list[str], comparison: str
+) -> None:
+    response = await client.get(f"{COMPARE}/{comparison}")
+
+    assert response.status_code in {400, 404}
+    assert response.json()["error"]
+
+
+async def test_what_differs_too_much_is_refused_with_advice(
+    client: httpx2.AsyncClient, commits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparisons, "MAX_PATCH_BYTES", 10)
+
+    response = await client.get(f"{COMPARE}/main...feature")
+
+    assert response.status_code == 413
+    assert "git diff" in response.json()["error"]
+
+
+async def test_the_gate_guards_comparisons(
+    client: httpx2.AsyncClient, database: Database, commits: list[str], ada: Headers
+) -> None:
+    bob = await sign_in(database, "bob")
+    await client.put(SETTINGS, headers=ada, json={"gated": "manual"})
+    gated = await client.get(f"{COMPARE}/main...feature", headers=bob)
+    await client.put(SETTINGS, headers=ada, json={"gated": False, "private": True})
+    private = await client.get(f"{COMPARE}/main...feature", headers=bob)
+
+    assert (gated.status_code, private.status_code) == (403, 404)
+
+
+async def test_this_hub_scans_nothing_and_says_so(
+    client: httpx2.AsyncClient, commits: list[str]
+) -> None:
+    response = await client.get("/api/models/ada/engine/scan")
+
+    assert response.json() == {"scansDone": False, "filesWithIssues": []}

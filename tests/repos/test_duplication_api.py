@@ -330,3 +330,16 @@ async def test_an_original_that_vanishes_meanwhile_is_missing(
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
     assert (await client.get("/api/models/bob/engine")).status_code == 404
+
+
+async def test_a_copy_is_complete_as_soon_as_it_is_seen(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_repo_of_any_type(client, ada, "ada/engine", visibility="private")
+    bob = await sign_in(database, "bob")
+
+    own = await client.get("/api/models/ada/engine/duplicate/status", headers=ada)
+    foreign = await client.get("/api/models/ada/engine/duplicate/status", headers=bob)
+
+    assert own.json() == {"status": "completed"}
+    assert foreign.status_code == 404

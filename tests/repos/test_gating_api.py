@@ -1,5 +1,8 @@
 """Asking for access to gated repositories, and deciding about it."""
 
+import csv
+import io
+import json
 from typing import Any
 
 import httpx2
@@ -9,6 +12,7 @@ from hublet.accounts.records import Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import AccessDecided, AccessRequested
+from hublet.repos import gating
 from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo, disable
@@ -25,6 +29,11 @@ async def bob(database: Database) -> Headers:
     async with database.transaction() as conn:
         await accounts.add_email(conn, user, "bob@example.com", verified=True)
     return headers
+
+
+@pytest.fixture
+async def eve(database: Database) -> Headers:
+    return await sign_in(database, "eve")
 
 
 @pytest.fixture
@@ -388,3 +397,62 @@ async def test_requests_go_with_the_repository(
 
     async with database.read() as conn:
         assert await conn.fetch_value("SELECT count(*) FROM access_requests") == 0
+
+
+REPORT = "/ada/engine/user-access-report"
+
+
+async def test_all_requests_are_exported_as_csv(
+    client: httpx2.AsyncClient, gated: Headers, bob: Headers, eve: Headers
+) -> None:
+    await client.post(ASK, headers=bob, json={"company": "=Acme()"})
+    await handle(client, gated, "rejected", rejectionReason="=1+1")
+    await client.post(GRANT, headers=gated, json={"user": "eve"})
+
+    response = await client.get(REPORT, headers=gated)
+
+    rows = list(csv.DictReader(io.StringIO(response.text)))
+    assert response.headers["content-type"].startswith("text/csv")
+    assert "ada-engine-access-requests.csv" in response.headers["content-disposition"]
+    assert [(row["user"], row["status"], row["email"]) for row in rows] == [
+        ("bob", "rejected", "bob@example.com"),
+        ("eve", "accepted", ""),
+    ]
+    assert rows[0]["rejectionReason"] == "'=1+1"
+    assert json.loads(rows[0]["fields"]) == {"company": "=Acme()"}
+
+
+async def test_the_export_has_more_requests_than_one_batch(
+    client: httpx2.AsyncClient,
+    gated: Headers,
+    bob: Headers,
+    eve: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gating, "_REPORT_BATCH", 1)
+    for person in (bob, eve):
+        await client.post(ASK, headers=person, json={})
+
+    response = await client.get(REPORT, headers=gated)
+
+    assert [line.partition(",")[0] for line in response.text.splitlines()] == ["user", "bob", "eve"]
+
+
+async def test_only_who_manages_a_repository_exports_its_requests(
+    client: httpx2.AsyncClient, gated: Headers, bob: Headers
+) -> None:
+    nobody = await client.get(REPORT)
+    stranger = await client.get(REPORT, headers=bob)
+    missing = await client.get("/ada/other/user-access-report", headers=gated)
+
+    assert [each.status_code for each in (nobody, stranger, missing)] == [403, 403, 404]
+
+
+async def test_without_a_gate_there_is_nothing_to_export(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    await a_repo(client, ada, "ada/engine")
+
+    response = await client.get(REPORT, headers=ada)
+
+    assert (response.status_code, response.json()["error"]) == (400, "ada/engine is not gated.")

@@ -218,7 +218,10 @@ async def test_files_are_lent_to_another_repository_without_sending_them(
     response = await client.post(f"{PATH}/duplicate", headers=ada, json=body)
 
     assert response.json() == {
-        "failed": [{"sha256": "0" * 64, "error": "The repository has no such file."}]
+        "success": False,
+        "processed": 2,
+        "succeeded": 1,
+        "failed": [{"sha256": "0" * 64, "error": "The repository has no such file."}],
     }
     await put(database, other, {"a.bin": pointer(CONTENTS[0])})
     assert (await client.get("/datasets/ada/other/resolve/main/a.bin")).content == CONTENTS[0]
@@ -242,3 +245,35 @@ async def test_files_are_lent_only_between_what_one_reads_and_writes(
     )
 
     assert (into_others.status_code, from_secret.status_code) == (403, 404)
+
+
+async def test_files_of_a_bucket_are_lent_to_a_repository_with_git(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await client.post("/api/buckets/ada/box", headers=ada, json={})
+    await client.put("/api/buckets/ada/box/files/a.bin", headers=ada, content=CONTENTS[0])
+    other = await a_repo(client, ada, "ada/other")
+    body = {
+        "target": {"type": "model", "name": "ada/other"},
+        "files": [{"sha256": sha256(CONTENTS[0]), "filename": "a.bin", "xetHash": "x"}],
+    }
+
+    response = await client.post("/api/buckets/ada/box/lfs-files/duplicate", headers=ada, json=body)
+    await client.delete("/api/buckets/ada/box", headers=ada)
+
+    assert response.json() == {"success": True, "processed": 1, "succeeded": 1, "failed": []}
+    await put(database, other, {"a.bin": pointer(CONTENTS[0])})
+    assert (await client.get("/ada/other/resolve/main/a.bin")).content == CONTENTS[0]
+
+
+async def test_files_of_a_private_bucket_are_lent_to_its_readers_only(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    bob = await sign_in(database, "bob")
+    await client.post("/api/buckets/ada/box", headers=ada, json={"private": True})
+    await a_repo(client, bob, "bob/mine")
+    body = {"target": {"type": "model", "name": "bob/mine"}, "files": []}
+
+    response = await client.post("/api/buckets/ada/box/lfs-files/duplicate", headers=bob, json=body)
+
+    assert response.status_code == 404

@@ -187,6 +187,9 @@ async def test_the_page_has_a_card_for_every_operation(reader: httpx2.AsyncClien
         "get_openapi_json",
         "get_openapi_markdown",
         "get_docs_page",
+        "list_docs",
+        "search_docs",
+        "search_docs_full_text",
         "list_webhooks",
         "create_webhook",
         "get_webhook",
@@ -256,3 +259,41 @@ async def test_others_are_served_while_the_description_is_made(
     may_go_on.set()
 
     assert [(await each).status_code for each in waiting] == [200, 200]
+
+
+async def test_operations_are_found_by_the_beginnings_of_words(
+    reader: httpx2.AsyncClient,
+) -> None:
+    found = (await reader.get("/api/docs/search", params={"q": "mark descr"})).json()
+
+    [first] = found[:1]
+    assert first["heading2"] == "Get Markdown"
+    assert first["source_page_url"] == f"{BASE_URL}/docs#{first['id']}"
+    assert "GET /.well-known/openapi.md" in first["text"]
+
+
+async def test_every_word_has_to_occur_and_nothing_finds_nothing(
+    reader: httpx2.AsyncClient,
+) -> None:
+    for query in ("markdown nonsense", "", "!!"):
+        hits = await reader.get("/api/docs/search/full-text", params={"q": query})
+        assert hits.json() == {"hits": []}
+    other = await reader.get("/api/docs/search", params={"q": "markdown", "product": "peft"})
+    assert other.json() == []
+
+
+async def test_hits_have_headings_and_an_anchor(reader: httpx2.AsyncClient) -> None:
+    response = await reader.get("/api/docs/search/full-text", params={"q": "openapi", "limit": 1})
+
+    [hit] = response.json()["hits"]
+    assert hit["url"].endswith(f"/docs#{hit['anchor']}")
+    assert (hit["hierarchy_lvl0"], hit["hierarchy_lvl1"]) == ("API reference", "docs")
+    page = (await reader.get("/docs")).text
+    assert f'id="{hit["anchor"]}"' in page
+
+
+async def test_what_documents_this_hub_is_listed(reader: httpx2.AsyncClient) -> None:
+    listed = (await reader.get("/api/docs")).json()
+
+    assert [each["url"] for each in listed] == ["/docs", "/.well-known/openapi.md"]
+    assert [(await reader.get(each["url"])).status_code for each in listed] == [200, 200]

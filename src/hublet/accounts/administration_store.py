@@ -6,6 +6,7 @@ import msgspec
 
 from hublet.accounts.records import Organization, Role, User
 from hublet.accounts.users.store import (
+    ACCOUNTS_ONLY,
     ORGANIZATION_COLUMNS,
     USER_COLUMNS,
     organization_record,
@@ -28,7 +29,7 @@ async def search_users(
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS} FROM users u
-        WHERE u.id > $1 AND {_STATES.get(state, "TRUE")} AND (
+        WHERE u.id > $1 AND {ACCOUNTS_ONLY} AND {_STATES.get(state, "TRUE")} AND (
             lower(u.name) LIKE $2 ESCAPE '~' OR lower(u.fullname) LIKE $2 ESCAPE '~' OR EXISTS (
                 SELECT 1 FROM emails e WHERE e.user_id = u.id AND e.address_key LIKE $2 ESCAPE '~'
             )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
@@ -17,7 +17,8 @@ from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.tokens.auth import AccountOwner
+from hublet.repos.schemas import RepoResourceGroupEnvelope, SetRepoResourceGroup
+from hublet.tokens.auth import AccountOwner, AnyCaller, actor_of
 
 # The address of a blog: the name of the user or organization that owns it, and its slug.
 _BLOG_PATH = "/api/blog/{author}/{slug}"
@@ -89,6 +90,33 @@ async def delete_blog(conn: Conn, caller: AccountOwner, blog: _BlogToChange) -> 
     """Delete a blog with its comments: one's own, or any for hub administrators."""
     await community_blogs.delete(conn, caller, blog)
     return Done()
+
+
+@router.get(f"{_BLOG_PATH}/resource-group")
+async def get_blog_resource_group(
+    conn: ReadConn, caller: AnyCaller, blog: _BlogToRead
+) -> RepoResourceGroupEnvelope:
+    """Show the resource group of a blog, to its members and to administrators."""
+    group = await community_blogs.find_resource_group(conn, caller, blog)
+    return RepoResourceGroupEnvelope.of(group)
+
+
+@router.post(f"{_BLOG_PATH}/resource-group")
+async def set_blog_resource_group(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    blog: _BlogToChange,
+    body: SetRepoResourceGroup,
+) -> RepoResourceGroupEnvelope:
+    """Put a blog of an organization into a resource group, or out of one, as an administrator.
+
+    Everybody reads a blog; those who may write in its group may edit it.
+    """
+    group = await community_blogs.set_resource_group(
+        conn, actor_of(request, caller), caller, blog, body.resourceGroupId
+    )
+    return RepoResourceGroupEnvelope.of(group)
 
 
 async def _render(conn: Reader, blog: Thread) -> Blog:

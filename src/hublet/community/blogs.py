@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hublet.accounts.access import role_of
+from hublet.accounts.errors import ResourceGroupNotFound
+from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Role
+from hublet.accounts.organizations.store import find_accounts
+from hublet.accounts.records import Actor, Organization, ResourceGroupRecord, Role
+from hublet.accounts.resource_groups import service as resource_groups
 from hublet.community.comments import PUBLIC_CONTEXT, is_hub_administrator, lock_thread
-from hublet.community.errors import NotYourThread, ThreadNotFound
+from hublet.community.errors import BlogWithoutGroups, NotYourThread, ThreadNotFound
 from hublet.community.threads import service as threads
 from hublet.community.threads import store
 from hublet.community.threads.records import Thread, ThreadKind
@@ -93,14 +97,74 @@ async def get(conn: Reader, *, owner: str, slug: str) -> Thread:
 async def owns(conn: Reader, caller: Caller, blog: Thread) -> bool:
     """Tell whether the caller owns the blog.
 
-    A blog of an organization belongs to its author, as long as the author may write there, and to
-    the administrators of the organization.
+    A blog of an organization belongs to its author, as long as the author may write there, to the
+    administrators of the organization, and to those who may write in the resource group it is in.
     """
     if blog.owner_id == caller.user_id:
         return True
-    role = await role_of(conn, blog.owner_id or "", user_id=caller.user_id)
+    organization_id = blog.owner_id or ""
+    role = await role_of(conn, organization_id, user_id=caller.user_id)
     needed = Role.write if blog.author_id == caller.user_id else Role.admin
-    return role is not None and role.covers(needed)
+    if role is not None and role.covers(needed):
+        return True
+    group_id = _group_id_of(blog)
+    if role is None or group_id is None:
+        return False
+    in_group = await role_of(
+        conn, organization_id, user_id=caller.user_id, resource_group_id=group_id
+    )
+    return in_group is not None and in_group.covers(Role.write)
+
+
+def _group_id_of(blog: Thread) -> str | None:
+    group_id: str | None = (blog.details or {}).get("resource_group_id")
+    return group_id
+
+
+async def find_resource_group(
+    conn: Reader, caller: Caller, blog: Thread
+) -> ResourceGroupRecord | None:
+    """Return the resource group of a blog, for its members and for administrators."""
+    organization = await _organization_of(conn, blog)
+    if organization is None or (group_id := _group_id_of(blog)) is None:
+        return None
+    try:
+        return await resource_groups.get_visible(
+            conn, organization, group_id, user_id=caller.user_id
+        )
+    except ResourceGroupNotFound:
+        # It was deleted, or is none of the caller's.
+        return None
+
+
+async def set_resource_group(
+    conn: Connection, actor: Actor, caller: Caller, blog: Thread, group_id: str | None
+) -> ResourceGroupRecord | None:
+    """Put a blog into a resource group of its organization, or out of one, as an administrator."""
+    blog = await lock_thread(conn, blog)
+    organization = await _organization_of(conn, blog)
+    if organization is None:
+        raise BlogWithoutGroups
+    await organizations.get_administered(conn, organization.name, user_id=caller.user_id)
+    group = None
+    if group_id is not None:
+        # Every plan may take a blog out of its group, not every plan may put one in.
+        await resource_groups.get_organization(conn, organization.name, user_id=caller.user_id)
+        group = await resource_groups.get(conn, organization, group_id)
+    details = {"resource_group_id": group_id} if group_id else None
+    await store.update(conn, replace(blog, details=details))
+    await audit.record(
+        conn, organization.id, actor, "blog.resource-group", target=blog.slug or "",
+        details={"resource_group": group.name if group else None},
+    )  # fmt: skip
+    return group
+
+
+async def _organization_of(conn: Reader, blog: Thread) -> Organization | None:
+    if blog.owner_id is None or blog.owner_id == blog.author_id:
+        return None
+    owner = (await find_accounts(conn, [blog.owner_id])).get(blog.owner_id)
+    return None if owner is None else await organizations.get(conn, owner.name)
 
 
 async def update(

@@ -175,9 +175,21 @@ class PaperExists(Conflict):
         super().__init__(f"The paper {paper_id} is here already.")
 
 
+class AuthorClaimed(Conflict):
+    def __init__(self, paper_id: str) -> None:
+        super().__init__(
+            f"Another account is this author of {paper_id}: a hub administrator can change that."
+        )
+
+
 class CannotSubmitFor(NotAllowed):
     def __init__(self, user: str) -> None:
         super().__init__(f"submittedBy: only hub administrators submit a paper for {user}.")
+
+
+class BlogWithoutGroups(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("Only the blogs of an organization can be in a resource group.")
 
 
 class BlogUpdateEmpty(InvalidRequest):

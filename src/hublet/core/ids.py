@@ -7,9 +7,11 @@ from threading import Lock
 
 from hublet.core import clock
 
-_COUNTER_BITS = 24
+# Of a microsecond: no process makes more ids in one.
+_COUNTER_BITS = 8
 _COUNTER_MASK = (1 << _COUNTER_BITS) - 1
 _MICROS_PER_SECOND = 1_000_000
+_PROCESS_BITS = 36
 
 # The first four bytes of an id.
 _LAST_SECOND = (1 << 32) - 1
@@ -18,38 +20,40 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 
 class ObjectIds:
-    """A growing row of ids: 4 bytes of seconds, 5 of the process, 3 of a counter."""
+    """A growing row of ids: 8 digits of seconds, 5 of microseconds, 9 of the process, 2 of a counter.
+
+    Ids of several processes sort by the microsecond, as far as the clocks of their machines agree. So a
+    list that is sorted by id shows what happened on two nodes in the order in which it happened.
+    """
 
     __slots__ = ("_lock", "_position", "_process")
 
-    def __init__(self, *, process: bytes, counter: int) -> None:
-        self.restart(process=process, counter=counter)
+    def __init__(self, *, process: int) -> None:
+        self.restart(process=process)
 
-    def restart(self, *, process: bytes, counter: int) -> None:
+    def restart(self, *, process: int) -> None:
         # A fork may happen while another thread holds the lock, so the child needs a new one.
         self._lock = Lock()
-        self._process = process.hex()
-        # Seconds above, counter below: one integer that only grows.
-        self._position = counter
+        self._process = f"{process:09x}"
+        # Microseconds above, counter below: one integer that only grows.
+        self._position = 0
 
     def next(self) -> str:
-        second = clock.micros() // _MICROS_PER_SECOND
+        present = clock.micros() << _COUNTER_BITS
         with self._lock:
-            position = self._position + 1
-            # A full counter carries into the second, and a clock that was turned back
+            # A full counter carries into the microsecond, and a clock that was turned back
             # is not followed: either way the next id is the greater one.
-            if second > position >> _COUNTER_BITS:
-                position = (second << _COUNTER_BITS) | (position & _COUNTER_MASK)
-            self._position = position
-        return f"{position >> _COUNTER_BITS:08x}{self._process}{position & _COUNTER_MASK:06x}"
+            position = self._position = max(self._position + 1, present)
+        second, micros = divmod(position >> _COUNTER_BITS, _MICROS_PER_SECOND)
+        return f"{second:08x}{micros:05x}{self._process}{position & _COUNTER_MASK:02x}"
 
 
-_object_ids = ObjectIds(process=os.urandom(5), counter=secrets.randbits(_COUNTER_BITS))
+_object_ids = ObjectIds(process=secrets.randbits(_PROCESS_BITS))
 
 
 def restart() -> None:
     """Forget how far ids have grown: in a child, and in test mode when a moved clock comes back."""
-    _object_ids.restart(process=os.urandom(5), counter=secrets.randbits(_COUNTER_BITS))
+    _object_ids.restart(process=secrets.randbits(_PROCESS_BITS))
 
 
 os.register_at_fork(after_in_child=restart)

@@ -10,6 +10,7 @@ from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.jobs import hardware, service, store
+from hublet.jobs.access import check_may_run
 from hublet.jobs.auth import (
     AccessToJob,
     AccessToJobs,
@@ -24,7 +25,14 @@ from hublet.jobs.metrics import follow_metrics
 from hublet.jobs.presenter import render, render_all
 from hublet.jobs.request_schemas import Expose, JobRequest
 from hublet.jobs.schedules.routes import router as schedules_router
-from hublet.jobs.schemas import Hardware, JobCount, JobResponse, UpdateLabels
+from hublet.jobs.schemas import (
+    Hardware,
+    JobAuthorization,
+    JobCount,
+    JobPermission,
+    JobResponse,
+    UpdateLabels,
+)
 
 router = Router(tags=["jobs"])
 metrics_router = Router(tags=["jobs"])
@@ -67,6 +75,26 @@ async def list_jobs(
 async def count_jobs(conn: ReadConn, job_filter: JobFilterQuery) -> JobCount:
     """Count what the list with the same filters has."""
     return JobCount(count=await store.count_of(conn, job_filter))
+
+
+@router.post(f"{_JOBS}/auth-check/{{permission}}")
+async def check_access_to_jobs(
+    conn: ReadConn, access: AccessToJobs, permission: JobPermission
+) -> JobAuthorization:
+    """Tell whether the caller may see the jobs under a name, or run some."""
+    if permission is JobPermission.write:
+        await check_may_run(conn, access, None)
+    return JobAuthorization.of(access.owner, access.caller)
+
+
+@router.post(f"{_JOB}/auth-check/{{permission}}")
+async def check_access_to_job(
+    conn: ReadConn, access: AccessToJob, job_id: str, permission: JobPermission
+) -> JobAuthorization:
+    """Tell whether the caller may see a job, or cancel, label and delete it."""
+    get = service.get_to_change if permission is JobPermission.write else service.get
+    await get(conn, access, job_id)
+    return JobAuthorization.of(access.owner, access.caller)
 
 
 @router.get(_JOB)

@@ -1,9 +1,11 @@
 """Schemas of jobs in responses: interface 2.2, and what the public clients get beyond it."""
 
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated, Literal, Self
 
 from pydantic import MISSING, Field, SerializeAsAny
 
+from hublet.accounts.records import Owner
 from hublet.core.schema import Schema, Timestamp
 from hublet.jobs.records import (
     Arch,
@@ -14,6 +16,7 @@ from hublet.jobs.records import (
     VolumeType,
 )
 from hublet.jobs.request_schemas import Labels, Ports
+from hublet.tokens.records import Caller
 
 
 class JobOwner(Schema):
@@ -23,6 +26,25 @@ class JobOwner(Schema):
 
 class TypedJobOwner(JobOwner):
     type: Literal["user", "org"]
+
+
+class JobPermission(StrEnum):
+    read = "read"
+    write = "write"
+
+
+class JobAuthorization(Schema):
+    """Whose jobs the caller has access to, and who the caller is."""
+
+    namespace: JobOwner
+    user: JobOwner
+
+    @classmethod
+    def of(cls, owner: Owner, caller: Caller) -> Self:
+        return cls(
+            namespace=JobOwner(id=owner.id, name=owner.name),
+            user=JobOwner(id=caller.user_id, name=caller.user_name),
+        )
 
 
 class JobCreator(Schema):

@@ -21,17 +21,21 @@ NotFound                       404
 ├── AppNotFound
 ├── SecretNotFound
 ├── LogoNotFound
-└── AccessNotFound
+├── AccessNotFound
+└── PublisherNotFound
 InvalidRequest                 400
 ├── InvalidApp
 ├── AppNotBound
 ├── RedirectUriRefused
 ├── ApplicationFormRefused
 ├── InvalidLogo
+├── InvalidPublisher
 └── TicketInvalid
 Conflict                       409
 ├── TooManyApps
 ├── TooManySecrets
+├── TooManyPublishers
+├── PublisherExists
 └── DeviceAlreadyDecided
 NotAllowed                     403
 └── FirstPartyAppProtected
@@ -297,6 +301,29 @@ class DeviceAlreadyDecided(Conflict):
         super().__init__(
             "Somebody decided about this code already, or it has expired. "
             "Start again on your device."
+        )
+
+
+class InvalidPublisher(InvalidRequest):
+    """The message names the field and the rule."""
+
+
+class PublisherNotFound(NotFound):
+    def __init__(self, publisher_id: str) -> None:
+        super().__init__(f"The repository has no trusted publisher {publisher_id}.")
+
+
+class PublisherExists(Conflict):
+    def __init__(self, publisher_id: str) -> None:
+        super().__init__(
+            f"The repository trusts the same issuer and claims already: {publisher_id}."
+        )
+
+
+class TooManyPublishers(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The repository has {limit} trusted publishers, which is the most: delete one first."
         )
 
 

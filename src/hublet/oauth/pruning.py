@@ -1,5 +1,5 @@
-"""Daily pruning: accesses that expired long ago with their tokens, and apps that registered
-themselves and that nobody uses.
+"""Daily pruning: accesses that expired long ago with their tokens, tokens of trusted publishers and what
+they were exchanged for, and apps that registered themselves and that nobody uses.
 """
 
 from datetime import timedelta
@@ -10,6 +10,8 @@ from hublet.core.queue import add_daily
 from hublet.oauth.access import store as access_store
 from hublet.oauth.apps import service as apps
 from hublet.oauth.client_metadata import store as client_metadata_store
+from hublet.oauth.publishers import store as publisher_store
+from hublet.tokens import store as token_store
 
 SWEEP_ACCESSES = "oauth.sweep-accesses"
 PRUNE_APPS = "oauth.prune-apps"
@@ -30,7 +32,10 @@ async def schedule(conn: Connection) -> None:
 async def sweep_accesses(database: Database) -> None:
     async with database.transaction() as conn:
         await add_daily(conn, SWEEP_ACCESSES, delay=EVERY)
+        await publisher_store.remove_expired_id_tokens(conn)
     before = clock.to_micros(clock.now() - KEPT_AFTER_EXPIRY)
+    async with database.transaction() as conn:
+        await token_store.remove_expired_of_publishers(conn, before=before)
     while True:
         # Each batch has a transaction of its own, so that no request waits for all of them.
         async with database.transaction() as conn:

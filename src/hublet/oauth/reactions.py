@@ -11,6 +11,7 @@ from hublet.events import (
     CredentialsReported,
     MemberRemoved,
     OrganizationPlanChanged,
+    RepoDeleted,
 )
 from hublet.oauth import pruning
 from hublet.oauth.access import service as accesses
@@ -18,6 +19,7 @@ from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import client_secrets
 from hublet.oauth.keys import service as keys
+from hublet.oauth.publishers import service as publishers
 
 
 @reacts_in_transaction_to(CredentialRevoked)
@@ -43,6 +45,18 @@ async def end_exchanged(conn: Connection, event: OrganizationPlanChanged) -> Non
 async def end_exchanged_of_member(conn: Connection, event: MemberRemoved) -> None:
     """End the member's accesses from token exchange; they do not come back with the member."""
     await accesses.end_exchanged(conn, event.organization_id, user_id=event.user_id)
+
+
+@reacts_in_transaction_to(RepoDeleted)
+async def remove_publishers(conn: Connection, event: RepoDeleted) -> None:
+    """Remove the trusted publishers of the repository, with the tokens that they have."""
+    await publishers.remove_of_repo(conn, event.repo.id)
+
+
+@reacts_in_transaction_to(MemberRemoved)
+async def note_publishers_of_member(conn: Connection, event: MemberRemoved) -> None:
+    """Tell the organization's administrators which trusted publishers the member leaves behind."""
+    await publishers.note_departure(conn, event.organization_id, event.user_id)
 
 
 @reacts_to(CredentialsReported)

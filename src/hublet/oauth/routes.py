@@ -35,6 +35,7 @@ from hublet.oauth.pages.connected_apps import api_router as accesses_api
 from hublet.oauth.pages.connected_apps import pages_router as connected_apps_pages
 from hublet.oauth.pages.device import router as device_page
 from hublet.oauth.pages.end_session import router as end_session
+from hublet.oauth.publishers.routes import router as publishers
 from hublet.oauth.schemas import (
     REFUSALS,
     TOKEN_FORM,
@@ -73,6 +74,7 @@ ROUTERS: tuple[Router, ...] = (
     registration_router,
     authorize,
     device_page,
+    publishers,
     accesses_api,
     connected_apps_pages,
     application_pages,
@@ -168,7 +170,7 @@ async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
 async def issue_tokens(request: Request) -> Response:
     """Issue tokens for a code, a refresh token, a device code, or by token exchange.
 
-    Apps with a secret send `Authorization: Basic`, or `client_secret` in the body; others send
+    A workflow that a repository trusts sends its ID token as `subject_token`, and no credentials. Apps with a secret send `Authorization: Basic`, or `client_secret` in the body; others send
     `client_id`, or nothing where a code with PKCE tells who they are.
     """
     return _json_response(

@@ -1,12 +1,18 @@
-"""Wire shapes of the OAuth endpoints; their names are those of the RFCs."""
+"""Wire shapes of the OAuth endpoints, whose names are those of the RFCs, and of trusted publishers."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import MISSING
+from pydantic import MISSING, Field
 
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.oauth.apps.records import logo_url
 from hublet.oauth.authorize import records
+from hublet.oauth.publishers.records import (
+    DEFAULT_ISSUERS,
+    Provider,
+    Publisher,
+    PublisherDraft,
+)
 from hublet.oauth.records import Via
 from hublet.tokens.records import Scope
 
@@ -186,4 +192,77 @@ class OAuthAccess(Schema):
             expiresAt=access.expires_at,
             address=access.address or MISSING,
             agent=access.agent or MISSING,
+        )
+
+
+_ProviderName = Literal["github", "gitlab", "circleci", "bitbucket", "custom"]
+
+_Claims = Annotated[
+    dict[str, str],
+    Field(
+        description="What an ID token must say. For GitHub `repository`, and if wanted `branch`, "
+        "`environment` and `workflow`; for GitLab `project` in place of `repository`; any other claim by its "
+        "own name."
+    ),
+]
+_PinnedIds = Annotated[
+    dict[str, str],
+    Field(
+        description="Ids at the provider, which a new owner of an old name does not have. Those that are "
+        "not given are those of the first exchange."
+    ),
+]
+
+
+class PublisherRequest(Schema):
+    """A workflow that a repository shall trust."""
+
+    provider: _ProviderName
+    # That of the provider, where it has only one.
+    issuer: str | MISSING = MISSING
+    claims: _Claims
+    pinnedIds: _PinnedIds | MISSING = MISSING
+
+    def draft(self) -> PublisherDraft:
+        provider = Provider(self.provider)
+        issuer = DEFAULT_ISSUERS.get(provider, "") if self.issuer is MISSING else self.issuer
+        return PublisherDraft(
+            provider=provider,
+            issuer=issuer,
+            claims=self.claims,
+            pins={} if self.pinnedIds is MISSING else self.pinnedIds,
+        )
+
+
+class TrustedPublisher(Schema):
+    """A workflow that a repository trusts."""
+
+    id: ObjectId
+    provider: _ProviderName
+    issuer: str
+    claims: _Claims
+    pinnedIds: _PinnedIds
+    createdAt: Timestamp
+    # The name of who added it, who may be gone since.
+    createdBy: str
+    updatedAt: Timestamp
+    lastUsedAt: Timestamp | MISSING = MISSING
+    # The subject of the last ID token that was exchanged.
+    lastSubject: str | MISSING = MISSING
+
+    @classmethod
+    def of(cls, publisher: Publisher) -> Self:
+        return cls.model_validate(
+            {
+                "id": publisher.id,
+                "provider": publisher.provider,
+                "issuer": publisher.issuer,
+                "claims": dict(publisher.claims),
+                "pinnedIds": dict(publisher.pins),
+                "createdAt": publisher.created_at,
+                "createdBy": publisher.creator_name,
+                "updatedAt": publisher.updated_at,
+                "lastUsedAt": publisher.last_used_at or MISSING,
+                "lastSubject": publisher.last_subject or MISSING,
+            }
         )

@@ -39,8 +39,8 @@ async def issue_tokens(context: GrantContext, request: TokenRequest) -> dict[str
         )
     result = await grant(context, request)
     response = _token_response(result)
-    if Scope.openid in result.issued.scopes:
-        response["id_token"] = await _issue_id_token(context, result)
+    if result.app is not None and Scope.openid in result.issued.scopes:
+        response["id_token"] = await _issue_id_token(context, result.app, result)
     return response
 
 
@@ -59,11 +59,11 @@ def _token_response(result: GrantResult) -> dict[str, Any]:
     return response
 
 
-async def _issue_id_token(context: GrantContext, result: GrantResult) -> str:
+async def _issue_id_token(context: GrantContext, app: OAuthApp, result: GrantResult) -> str:
     # After the commit: signing takes longer than everything else together.
     return await issue_id_token(
         context.database,
-        app=result.app,
+        app=app,
         user_id=result.user_id,
         scopes=result.issued.scopes - result.omitted_scopes,
         organization_ids=result.organization_ids,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Path, Query, Request
 from starlette.requests import ClientDisconnect
@@ -235,7 +236,7 @@ async def get_blob(
     else:
         _check_range(request, content.size)
         address = download_address(database.hub.settings, content, media_type=BINARY)
-    if address is not None:
+    if address is not None and not _keeps_authorization(request, address):
         return redirect_response(request, address, etag=digest, headers=headers)
     try:
         return await blob_response(
@@ -249,6 +250,16 @@ async def get_blob(
         )
     except FileNotFoundError:
         raise BlobNotFound(digest) from None
+
+
+def _keeps_authorization(request: Request, address: str) -> bool:
+    """Tell whether clients that follow a redirect send their token along.
+
+    Those in Go do, to other ports of the same host and to hosts below it; and a bucket refuses a request
+    that has a second credential beside its signature.
+    """
+    mine, other = (request.url.hostname or "").lower(), urlsplit(address).hostname or ""
+    return other == mine or other.endswith(f".{mine}")
 
 
 def _check_range(request: Request, size: int) -> None:

@@ -100,7 +100,8 @@ async def get_manifest(
     }
     if has_version(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    if not exchange_of(request).without_body:
+    # What an engine pulls for a job was counted when that was launched.
+    if not (exchange_of(request).without_body or caller.is_read_only):
         count_download(request, repo.id)
     # A type that the framework does not complete with a charset.
     headers["Content-Type"] = manifest.media_type

@@ -31,6 +31,7 @@ MOST_REPOSITORIES = 50
 
 _KIND = "registry-token"
 _SECOND = 1_000_000
+_A_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +44,12 @@ class RegistryToken:
     issued: int
     # In whose name a job pulls; then there is no credential, and the token is for nothing else.
     delegation: Delegation | None = None
+    # In seconds.
+    life: int = TOKEN_LIFE // _A_SECOND
 
     @property
     def expires(self) -> int:
-        return self.issued + TOKEN_LIFE // timedelta(seconds=1)
+        return self.issued + self.life
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +82,16 @@ def new_token(caller: Caller | None, scopes: Iterable[str]) -> RegistryToken:
     )
 
 
-def new_job_token(delegation: Delegation, name: ImageName) -> RegistryToken:
+def new_job_token(
+    delegation: Delegation, name: ImageName, *, life: timedelta = TOKEN_LIFE
+) -> RegistryToken:
     """Return the token by which the engine that runs a job pulls its image."""
     return RegistryToken(
         credential_id=None,
         repositories=(repository_of(name),),
         issued=micros() // _SECOND,
         delegation=delegation,
+        life=life // _A_SECOND,
     )
 
 

@@ -26,6 +26,9 @@ _SCOPE = {
 }
 
 
+_PUBLISHER_RIGHTS = frozenset({Right.see, Right.read, Right.write})
+
+
 def scope_for(right: Right) -> Scope:
     return _SCOPE[right]
 
@@ -50,8 +53,16 @@ def may_as_member(repo: Repo | RepoGuard, user_id: str, role: Role | None, right
     return own or role.covers(_ROLE[right])
 
 
+def publishes(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
+    """Tell whether the caller is a trusted publisher of this repository: it reads and writes, no more."""
+    repo_id = repo.repo_id if isinstance(repo, RepoGuard) else repo.id
+    return caller.published_repo_id == repo_id and right in _PUBLISHER_RIGHTS
+
+
 def token_reaches(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the scopes of the caller's token cover this right to the repository."""
+    if publishes(repo, caller, right):
+        return True
     if caller.may(_SCOPE[right], on=repo.owner_id):
         return right is not Right.discuss or _is_selected_for_app(repo, caller)
     if right is Right.discuss:
@@ -84,6 +95,8 @@ def lets_pass(guard: RepoGuard, caller: Caller | None, right: Right) -> bool:
     # Interface 5.3: write-discussions alone is enough to discuss, in private repositories too.
     enough = (Right.see, Right.discuss) if right is Right.discuss else (Right.see,)
     role = role_in_repo(guard, organization=guard.organization_role, group=guard.group_role)
+    if caller is not None and publishes(guard, caller, Right.see):
+        return True
     return caller is not None and any(
         token_reaches(guard, caller, each) and may_as_member(guard, caller.user_id, role, each)
         for each in enough

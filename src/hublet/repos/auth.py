@@ -96,16 +96,16 @@ class _ApiEndConvertor(_Text):
     """What stands behind the name of a repository in the addresses of its API."""
 
     regex = (
-        "(?:auth-check|branch|commits?|discussions|duplicate|lfs-files|like|likers|paths-info"
-        "|preupload|refs|resource-group|revision|settings|storage|super-squash|tag|tree|treesize"
-        "|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
+        "(?:auth-check|branch|commits?|compare|discussions|duplicate|jwt|lfs-files|like|likers"
+        "|paths-info|preupload|refs|resource-group|revision|scan|settings|storage|super-squash|tag"
+        "|tree|treesize|trusted-publishers|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
     )
 
 
 class _RootEndConvertor(_Text):
     """What stands behind the name of a repository at the root of the hub."""
 
-    regex = "(?:ask-access|git-receive-pack|git-upload-pack|info/.*|raw/.*|resolve/.*)"
+    regex = "(?:ask-access|git-receive-pack|git-upload-pack|info/.*|raw/.*|resolve/.*|user-access-report)"
 
 
 class _RevisionConvertor(_Text):

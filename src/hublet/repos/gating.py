@@ -3,21 +3,43 @@
 The routes check that the caller of a decision manages the repository.
 """
 
+import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
-from hublet.core.clock import now
-from hublet.core.database import Connection, Reader
+from hublet.core.clock import now, wire
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
+from hublet.core.spreadsheets import write_rows
 from hublet.events import AccessDecided, AccessRequested
 from hublet.repos import gating_store
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessRequestNotFound, AlreadyHasAccess, InvalidAccessRequest
-from hublet.repos.records import AccessStatus, Gated, GateRequest, GateRequester, Repo, Right
+from hublet.repos.records import (
+    AccessStatus,
+    Gated,
+    GateRequest,
+    GateRequester,
+    Repo,
+    RepoAddress,
+    Right,
+)
 from hublet.tokens.records import Caller
+
+_REPORT_COLUMNS = (
+    "user",
+    "fullname",
+    "email",
+    "status",
+    "timestamp",
+    "rejectionReason",
+    "fields",
+)
+_REPORT_BATCH = 500
 
 
 def check_gated(repo: Repo) -> None:
@@ -114,6 +136,37 @@ async def list_requests(
     """Return who asked, oldest first, behind the request of this id."""
     check_gated(repo)
     return await gating_store.list_of(conn, repo.id, status, after=after, limit=limit)
+
+
+async def write_report(
+    database: Database, caller: Caller | None, address: RepoAddress
+) -> AsyncIterator[str]:
+    """Yield who asked to read a repository and what became of it as lines of CSV, oldest first."""
+    rows: list[tuple[str, ...]] = [_REPORT_COLUMNS]
+    after = ""
+    while True:
+        async with database.read() as conn:
+            # Who does not manage it any more gets no more lines.
+            repo = await repos.get(conn, caller, address, Right.manage)
+            check_gated(repo)
+            found = await gating_store.list_of(
+                conn, repo.id, None, after=after, limit=_REPORT_BATCH
+            )
+        yield write_rows([*rows, *map(_report_row, found)])
+        if len(found) < _REPORT_BATCH:
+            return
+        rows, after = [], found[-1].request.id
+
+
+def _report_row(requester: GateRequester) -> tuple[str, ...]:
+    request = requester.request
+    # Access that was granted without a request does not share the address.
+    email = "" if request.fields is None else requester.email or ""
+    return (
+        requester.user.name, requester.user.fullname, email, request.status.value,
+        wire(request.created_at), request.rejection_reason or "",
+        json.dumps(request.fields or {}, ensure_ascii=False),
+    )  # fmt: skip
 
 
 async def count_pending(conn: Reader, repo: Repo) -> int:

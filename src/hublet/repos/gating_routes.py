@@ -1,12 +1,14 @@
 """HTTP for gated repositories: requests for access, and the decisions about them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Body
 from pydantic import MISSING
+from starlette.responses import StreamingResponse
 
+from hublet.core import spreadsheets
 from hublet.core.database import Connection
-from hublet.core.http import Conn, ReadConn, Router
+from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.repos import gating
@@ -17,9 +19,12 @@ from hublet.repos.auth import (
     MODEL_PAGE,
     MOVED,
     REPO_PAGE,
+    ROOT_REPO,
+    Downloader,
     GitRepo,
     ModelPage,
     RepoPage,
+    RootRepo,
 )
 from hublet.repos.records import AccessStatus, RepoAddress, Right
 from hublet.repos.schemas import (
@@ -102,3 +107,30 @@ async def list_access_requests(
     base_url = conn.hub.settings.base_url
     on_page = page.cut(requests, position=lambda each: each.request.id)
     return [AccessRequest.of(each, base_url=base_url) for each in on_page]
+
+
+_REPORT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {spreadsheets.MEDIA_TYPE: {"schema": {"type": "string"}}},
+        "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get(f"{ROOT_REPO}/user-access-report", response_class=StreamingResponse, responses=_REPORT)
+async def export_access_requests(
+    database: Db, caller: Downloader, address: RootRepo
+) -> StreamingResponse:
+    """Export who asked to read a gated repository as CSV: one line for each, oldest first."""
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, Right.manage)
+        gating.check_gated(repo)
+    file_name = f"{repo.owner_name}-{repo.name}-access-requests.csv"
+    return StreamingResponse(
+        gating.write_report(database, caller, address),
+        media_type=spreadsheets.MEDIA_TYPE,
+        headers={
+            "Content-Disposition": f'attachment; filename="{file_name}"',
+            "Cache-Control": "no-store",
+        },
+    )

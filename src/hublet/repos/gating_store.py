@@ -45,18 +45,18 @@ async def find_by_id(conn: Reader, repo_id: str, *, request_id: str) -> GateRequ
 
 
 async def list_of(
-    conn: Reader, repo_id: str, status: AccessStatus, *, after: str = "", limit: int = 100
+    conn: Reader, repo_id: str, status: AccessStatus | None, *, after: str = "", limit: int = 100
 ) -> list[GateRequester]:
-    """Return the requests of this status, oldest first; disabled users are not shown."""
+    """Return the requests of this status, or of any, oldest first; disabled users are not shown."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS}, {USER_COLUMNS}, e.address
         FROM access_requests a JOIN users u ON u.id = a.user_id
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE a.repo_id = $1 AND a.status = $2 AND a.id > $3 AND u.disabled_at IS NULL
+        WHERE a.repo_id = $1 AND ($2 = '' OR a.status = $2) AND a.id > $3 AND u.disabled_at IS NULL
         ORDER BY a.id LIMIT $4
         """,
-        repo_id, status, after, limit,
+        repo_id, status or "", after, limit,
     )  # fmt: skip
     return [
         GateRequester(request=_record(row), user=user_record(row), email=row["address"])

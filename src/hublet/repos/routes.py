@@ -53,6 +53,7 @@ from hublet.repos.schemas import (
     DeleteRepo,
     DuplicatedRepo,
     DuplicateRepo,
+    DuplicateStatus,
     Like,
     MoveRepo,
     OwnerStorage,
@@ -98,6 +99,7 @@ ROUTERS: tuple[Router, ...] = (
     lfs_routes.router,
     lfs_routes.transfers_router,
     lfs_routes.files_router,
+    lfs_routes.bucket_router,
     *xet_routes.ROUTERS,
     push_routes.router,
 )
@@ -241,6 +243,15 @@ async def duplicate_repo(
     async with push_routes.slots_of(request).one():
         copy = await duplication.duplicate(database, caller, address, new)
     return DuplicatedRepo(url=copy.url(database.hub.settings.base_url))
+
+
+@settings_router.get("/duplicate/status")
+async def get_duplicate_status(
+    conn: ReadConn, caller: MaybeCaller, address: GitRepo
+) -> DuplicateStatus:
+    """Tell that a repository is complete: a copy is made before the request for it is answered."""
+    await service.get(conn, caller, address, Right.see)
+    return DuplicateStatus(status="completed")
 
 
 def _new_copy(address: RepoAddress, body: DuplicateRepo) -> NewCopy:

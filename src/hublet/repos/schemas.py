@@ -98,6 +98,12 @@ class DuplicatedRepo(Schema):
     url: str
 
 
+class DuplicateStatus(Schema):
+    """How far a copy is: whoever sees it sees all of it."""
+
+    status: Literal["completed"]
+
+
 class Moved(Schema):
     """The repository has another name now."""
 

@@ -112,8 +112,8 @@ async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> 
     """Tell whether the caller has this right; to read a gated repository needs access to it."""
     if access.is_open(repo, right):
         return True
-    if caller is None:
-        return False
+    if caller is None or access.publishes(repo, caller, right):
+        return caller is not None
     if access.token_reaches(repo, caller, right) and await may_user(
         conn, caller.user_id, repo, right
     ):
@@ -138,7 +138,10 @@ async def get_viewer(conn: Reader, caller: Caller | None, repo: Repo) -> RepoVie
     )
     reached = {right for right in Right if access.token_reaches(repo, caller, right)}
     rights |= {
-        right for right in reached if access.may_as_member(repo, caller.user_id, role, right)
+        right
+        for right in reached
+        if access.may_as_member(repo, caller.user_id, role, right)
+        or access.publishes(repo, caller, right)
     }
     if Right.discuss in reached and access.is_open(repo, Right.see):
         rights.add(Right.discuss)

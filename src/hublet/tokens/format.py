@@ -23,6 +23,8 @@ class TokenKind(StrEnum):
     access = "access"
     oauth = "oauth"
     jwt = "jwt"
+    # Of a trusted publisher, for one repository.
+    publisher = "publisher"
     # What these two open is an OAuth endpoint, never the API.
     refresh = "refresh"
     secret = "secret"  # noqa: S105 - a name
@@ -38,6 +40,7 @@ _PARTS = {
     TokenKind.access: "",
     TokenKind.oauth: "oauth_",
     TokenKind.jwt: "jwt_",
+    TokenKind.publisher: "jwt_",
     TokenKind.refresh: "rt_",
     TokenKind.secret: "cs_",
 }

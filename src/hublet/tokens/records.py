@@ -158,6 +158,13 @@ class Caller:
         """What this token belongs to, for rights over what the same origin created."""
         return self.token.app_id or self.token.id
 
+    @property
+    def published_repo_id(self) -> str | None:
+        """The one repository that the token of a trusted publisher writes; None for other tokens."""
+        if self.token.kind is not TokenKind.publisher:
+            return None
+        return self.token.grants.scoped[0].entity_id
+
     def owners_within(self, scope: Scope) -> frozenset[str] | None:
         """Return whose things a scope holds for, by id; None: everybody's."""
         if self.token.role is not TokenRole.fine_grained:

@@ -146,6 +146,26 @@ async def issue_to_app(  # noqa: PLR0913 - as above
     return drawn
 
 
+async def issue_to_publisher(
+    conn: Connection, *, publisher_id: str, name: str, grant: ScopedGrant, expires_at: datetime
+) -> str:
+    """Issue what a trusted publisher holds for one repository; return its value, this once."""
+    value = new_credential(conn.hub.settings.tokens.prefix, TokenKind.publisher)
+    token = TokenRecord(
+        id=new_object_id(),
+        kind=TokenKind.publisher,
+        user_id=publisher_id,
+        name=name,
+        role=TokenRole.fine_grained,
+        grants=Grants(scoped=(grant,)),
+        hint=hint(value),
+        created_at=now(),
+        expires_at=expires_at,
+    )
+    await add_tokens(conn, [(token, value)])
+    return value
+
+
 def new_app_token(  # noqa: PLR0913 - as above
     hub: Hub,
     *,

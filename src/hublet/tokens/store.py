@@ -85,9 +85,11 @@ async def _find_caller(conn: Reader, condition: str, *values: str) -> Caller | N
     if row is None or (row["expires_at"] is not None and row["expires_at"] <= micros()):
         return None
     token = _record(row)
+    is_publisher = token.kind is TokenKind.publisher
     return Caller(
         user_id=token.user_id,
-        user_name=row["user_name"],
+        # A publisher acts for another workflow run each time, which its token names.
+        user_name=token.name if is_publisher else row["user_name"],
         is_admin=bool(row["is_admin"]),
         token=token,
         scopes=scopes_of(token.role, token.grants),
@@ -212,6 +214,13 @@ async def revoke_of_user(
         micros(), user_id, organization_id or "",
     )  # fmt: skip
     return [_record(row) for row in rows]
+
+
+async def remove_expired_of_publishers(conn: Connection, *, before: int) -> None:
+    """Remove tokens of trusted publishers that expired before then: there is one for each run."""
+    await conn.execute(
+        "DELETE FROM tokens WHERE kind = $1 AND expires_at < $2", TokenKind.publisher, before
+    )
 
 
 async def set_last_used(conn: Connection, uses: Iterable[tuple[str, int]]) -> None:

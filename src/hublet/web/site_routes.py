@@ -1,17 +1,19 @@
 """HTTP for the site itself: the description in its three forms, static files, what robots ask."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Final, Literal, Self
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import NotFound
 from hublet.core.http.routers import Router
 from hublet.core.http.static_files import STATIC_FILES, Document, document_response
 from hublet.core.pages import PAGE_POLICY, THEME_COOKIE, THEMES, PageRouter, Templates
+from hublet.core.schema import Schema
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
+from hublet.description.search import DescriptionSearch, FoundOperation
 from hublet.login.auth import FormFields
 from hublet.login.browser import cookie_rules, safe_path
 from hublet.login.forms import check_origin
@@ -24,6 +26,67 @@ pages = PageRouter()
 _templates = Templates("hublet.web")
 
 _THEME_SECONDS = 365 * 86400
+_PRODUCT: Final = "hub"
+
+
+class Documentation(Schema):
+    id: str
+    url: str
+    category: str
+
+
+def _address_of(found: FoundOperation, base_url: str) -> str:
+    return f"{base_url}/docs#{found.operation.id}"
+
+
+class DocsResult(Schema):
+    """An operation that a search found."""
+
+    id: str
+    heading1: str
+    heading2: str
+    text: str
+    product: Literal["hub"]
+    source_page_url: str
+    source_page_title: str
+
+    @classmethod
+    def of(cls, found: FoundOperation, *, base_url: str) -> Self:
+        operation = found.operation
+        return cls(
+            id=operation.id,
+            heading1=found.section.tag,
+            heading2=operation.summary,
+            text=f"{operation.method} {operation.path}\n\n{operation.text}\n\n{operation.access}",
+            product=_PRODUCT,
+            source_page_url=_address_of(found, base_url),
+            source_page_title="API reference",
+        )
+
+
+class DocsHit(Schema):
+    url: str
+    anchor: str
+    hierarchy_lvl0: str
+    hierarchy_lvl1: str
+    hierarchy_lvl2: str
+    content: str
+
+    @classmethod
+    def of(cls, found: FoundOperation, *, base_url: str) -> Self:
+        operation = found.operation
+        return cls(
+            url=_address_of(found, base_url),
+            anchor=operation.id,
+            hierarchy_lvl0="API reference",
+            hierarchy_lvl1=found.section.tag,
+            hierarchy_lvl2=operation.summary,
+            content=operation.text,
+        )
+
+
+class DocsHits(Schema):
+    hits: list[DocsHit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +94,7 @@ class _Documents:
     openapi: Document
     markdown: Document
     docs: Document
+    search: DescriptionSearch
 
 
 def _responses(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
@@ -78,6 +142,47 @@ async def get_openapi_markdown(request: Request) -> Response:
 async def get_docs_page(request: Request) -> Response:
     """Get this description as a page for the browser."""
     return document_response(request, (await _documents_of(request.app)).docs)
+
+
+@router.get("/api/docs", tags=["docs"], openapi_extra={"security": []})
+async def list_docs() -> list[Documentation]:
+    """List what documents this hub: its reference, for people and as Markdown."""
+    return [
+        Documentation(id="hub", url="/docs", category="API"),
+        Documentation(id="hub-markdown", url="/.well-known/openapi.md", category="API"),
+    ]
+
+
+_DocsQuery = Annotated[
+    str, Query(max_length=250, description="Words, or beginnings of words, that all have to occur.")
+]
+
+
+@router.get("/api/docs/search", tags=["docs"], openapi_extra={"security": []})
+async def search_docs(
+    request: Request,
+    q: _DocsQuery,
+    product: Annotated[str, Query(description="`hub`; nothing else is documented here.")] = "hub",
+    limit: Annotated[int, Query(ge=1, le=25)] = 10,
+) -> list[DocsResult]:
+    """Find operations in this description, the best first."""
+    if product != _PRODUCT:
+        return []
+    search = (await _documents_of(request.app)).search
+    base_url = request.app.state.settings.base_url
+    return [DocsResult.of(found, base_url=base_url) for found in search.find(q, limit=limit)]
+
+
+@router.get("/api/docs/search/full-text", tags=["docs"], openapi_extra={"security": []})
+async def search_docs_full_text(
+    request: Request, q: _DocsQuery, limit: Annotated[int, Query(ge=1, le=100)] = 9
+) -> DocsHits:
+    """Find operations in this description, as hits that a search box shows."""
+    search = (await _documents_of(request.app)).search
+    base_url = request.app.state.settings.base_url
+    return DocsHits(
+        hits=[DocsHit.of(found, base_url=base_url) for found in search.find(q, limit=limit)]
+    )
 
 
 @router.get("/static/{name}", include_in_schema=False)
@@ -133,10 +238,12 @@ async def _documents_of(app: FastAPI) -> _Documents:
 
 def _render(app: FastAPI) -> _Documents:
     description = describe(app, base_url=app.state.settings.base_url)
+    outline = outline_of(description)
     return _Documents(
         openapi=Document(body=to_json(description), media_type="application/json"),
         markdown=Document(body=to_markdown(description).encode(), media_type="text/markdown"),
-        docs=_page("docs.html", outline=outline_of(description)),
+        docs=_page("docs.html", outline=outline),
+        search=DescriptionSearch(outline),
     )
 
 

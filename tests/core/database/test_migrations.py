@@ -64,6 +64,12 @@ async def test_what_is_missing_is_applied_once_and_recorded(empty: Database) -> 
     assert await tables(empty) == {"migrations", "one", "two"}
 
 
+async def test_a_migration_of_nothing_but_comments_is_recorded(empty: Database) -> None:
+    reserved = Migration(number=1, name="reserved", script="-- Of a feature to come.\n")
+
+    assert await migrate(empty, [reserved]) == ["reserved"]
+
+
 async def test_a_migration_that_fails_leaves_nothing_and_can_be_repeated(empty: Database) -> None:
     with pytest.raises(Exception, match="missing"):
         await migrate(empty, [FIRST, BROKEN])

@@ -3,12 +3,16 @@
 import asyncio
 import shutil
 import tarfile
+from dataclasses import replace
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.jobs import store as jobs_store
@@ -16,9 +20,9 @@ from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci, rootfs
-from hublet.runtime.images.hub_images import find_engine_image
 from hublet.runtime.images.pulled_files import PulledFiles, images_folder
 from hublet.runtime.images.pulls import ImagePuller
+from hublet.runtime.records import ImageLogin
 from hublet.runtime.supervisor.runner_selection import choose_runner
 from hublet.runtime.supervisor.supervisor import Supervisor
 from patience import SOON_SECONDS
@@ -53,6 +57,21 @@ async def pull(database: Database, name: str, log: Path, *, owner: str = "ada") 
         await puller.close()
     assert digest is not None
     return digest
+
+
+async def engine_image(
+    database: Database, name: str, *, owner: str = "ada"
+) -> tuple[str, ImageLogin] | None:
+    puller = ImagePuller(database)
+    try:
+        return await puller.find_engine_image(await job_of(database, owner), name)
+    finally:
+        await puller.close()
+
+
+async def downloads_of(client: httpx2.AsyncClient, ada: Headers) -> int:
+    count: int = (await client.get("/api/containers/ada/tool", headers=ada)).json()["downloads"]
+    return count
 
 
 @pytest.fixture
@@ -181,7 +200,7 @@ async def test_an_engine_gets_the_digest_and_a_login_that_is_good_for_the_image(
     digest = await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
     host = f"localhost:{database.hub.settings.server.port}"
 
-    found = await find_engine_image(database, await job_of(database, "ada"), f"{host}/ada/tool:1")
+    found = await engine_image(database, f"{host}/ada/tool:1")
 
     assert found is not None
     assert found[0] == f"{host}/ada/tool@{digest}"
@@ -192,6 +211,27 @@ async def test_an_engine_gets_the_digest_and_a_login_that_is_good_for_the_image(
     assert pulled.status_code == 200
 
 
+async def test_the_login_of_an_engine_lives_as_long_as_it_may_try(
+    client: httpx2.AsyncClient, database: Database, repo_id: str
+) -> None:
+    set_jobs(database, start_seconds=7200)
+    await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    name = f"localhost:{database.hub.settings.server.port}/ada/tool:1"
+    found = await engine_image(database, name)
+    assert found is not None
+    login = {"Authorization": f"Bearer {found[1].password}"}
+
+    async def read_after(seconds: int) -> int:
+        clock.move(timedelta(seconds=seconds))
+        try:
+            return (await client.get("/v2/ada/tool/manifests/1", headers=login)).status_code
+        finally:
+            clock.reset()
+
+    assert await read_after(7200) == 200
+    assert await read_after(7200 + 301) == 401
+
+
 async def test_an_engine_does_not_run_for_one_what_it_pulled_for_another(
     database: Database, repo_id: str
 ) -> None:
@@ -199,5 +239,35 @@ async def test_an_engine_does_not_run_for_one_what_it_pulled_for_another(
     name = f"localhost:{database.hub.settings.server.port}/ada/tool:1"
 
     with pytest.raises(CannotRun, match="may read"):
-        await find_engine_image(database, await job_of(database, "bob"), name)
-    assert await find_engine_image(database, await job_of(database, "ada"), "ubuntu") is None
+        await engine_image(database, name, owner="bob")
+    assert await engine_image(database, "ubuntu") is None
+
+
+async def test_a_job_is_one_download_of_its_image_also_when_it_is_tried_again(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str, tmp_path: Path
+) -> None:
+    await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    image = f"localhost:{database.hub.settings.server.port}/ada/tool:1"
+    first, second = [await job_of(database, "ada") for _ in range(2)]
+    for job in (first, replace(first, attempt=2), second):
+        # Another process looks after each attempt.
+        puller = ImagePuller(database)
+        await puller.pull(job, image, is_space=False, log_path=tmp_path / "log")
+        await puller.close()
+
+    assert await downloads_of(client, ada) == 2
+
+
+async def test_what_an_engine_pulls_for_a_job_is_counted_once(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    await store_image(database, repo_id, "1", layers=[LAYER], config=HERE)
+    host = f"localhost:{database.hub.settings.server.port}"
+    found = await engine_image(database, f"{host}/ada/tool:1")
+    assert found is not None
+
+    login = {"Authorization": f"Bearer {found[1].password}"}
+    await client.get("/v2/ada/tool/manifests/1", headers=login)
+    await app.state.downloads.flush()
+
+    assert await downloads_of(client, ada) == 1

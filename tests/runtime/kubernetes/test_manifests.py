@@ -1,5 +1,7 @@
 """The objects of an attempt in a cluster."""
 
+import json
+from base64 import b64encode
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from hublet.core.config.kinds import FLAVORS, ImageSource
 from hublet.runtime.kubernetes import manifests, network_manifests
 from hublet.runtime.kubernetes.manifests import PodSettings
-from hublet.runtime.records import BindMount, GroupMembership
+from hublet.runtime.records import BindMount, GroupMembership, ImageLogin
 from runtime.attempts import an_order
 
 OWNER = manifests.owner_of("hublet-x-1", "u1")
@@ -50,6 +52,39 @@ def test_a_pod_is_restricted_ends_by_itself_and_is_kept(tmp_path: Path) -> None:
     assert spec["imagePullSecrets"] == [{"name": "pull"}]
     assert pod["metadata"]["finalizers"] == [manifests.FINALIZER]
     assert pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+
+
+def test_an_image_of_the_hub_is_pulled_by_a_secret_of_its_own(tmp_path: Path) -> None:
+    login = ImageLogin(username="job", password="t0ken")
+    image = "hub.example.com:8000/ada/tool@sha256:1"
+    order = an_order(tmp_path, "true", image=image, image_login=login)
+
+    pod = manifests.pod_of(order, settings(tmp_path, pull_secrets=["pull"]))
+    secret = manifests.pull_secret_of(order, owner=OWNER)
+
+    assert secret is not None
+    name = secret["metadata"]["name"]
+    assert pod["spec"]["imagePullSecrets"] == [{"name": name}, {"name": "pull"}]
+    assert name != manifests.secret_of(order, owner=OWNER)["metadata"]["name"]
+    assert "t0ken" not in str(pod)
+    assert secret["type"] == "kubernetes.io/dockerconfigjson"
+    assert secret["metadata"]["ownerReferences"] == [OWNER]
+    assert json.loads(secret["stringData"][".dockerconfigjson"]) == {
+        "auths": {
+            "hub.example.com:8000": {
+                "username": "job",
+                "password": "t0ken",
+                "auth": b64encode(b"job:t0ken").decode(),
+            }
+        }
+    }
+
+
+def test_another_image_needs_no_secret_of_its_own(tmp_path: Path) -> None:
+    order = an_order(tmp_path, "true", image="ubuntu")
+
+    assert manifests.pull_secret_of(order, owner=OWNER) is None
+    assert "imagePullSecrets" not in manifests.pod_of(order, settings(tmp_path))["spec"]
 
 
 def test_a_flavor_becomes_resources_and_nodes(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def _organization_card(membership: Membership, base_url: str) -> OrganizationCar
 
 class Entity(Schema):
     id: Annotated[ObjectId, Field(alias="_id")]
-    type: Literal["user", "org"]
+    # A repository for the token of a trusted publisher.
+    type: Literal["user", "org", "model", "dataset", "space", "kernel", "bucket", "container"]
     name: str
 
 

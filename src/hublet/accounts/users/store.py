@@ -25,6 +25,8 @@ USER_COLUMNS = (
 )
 # For queries that name the table `o`; `organization_record` reads the row.
 ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at, o.default_visibility"
+# Trusted publishers have a row, because they commit, but they are nobody's account.
+ACCOUNTS_ONLY = "NOT (u.type = 'service-account' AND u.organization_id IS NULL)"
 # `email_record` reads the row.
 EMAIL_COLUMNS = "id, user_id, address, is_primary, created_at, verified_at"
 
@@ -76,8 +78,12 @@ async def find_by_name(conn: Reader, name: str) -> User | None:
 
 async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[User]:
     rows = await conn.fetch_all(
-        f"SELECT {USER_COLUMNS} FROM users u WHERE u.id > $1 ORDER BY u.id LIMIT $2", after, limit
-    )
+        f"""
+        SELECT {USER_COLUMNS} FROM users u WHERE u.id > $1 AND {ACCOUNTS_ONLY}
+        ORDER BY u.id LIMIT $2
+        """,
+        after, limit,
+    )  # fmt: skip
     return [user_record(row) for row in rows]
 
 

@@ -30,6 +30,7 @@ from hublet.community.discussions.schemas import (
     CreateDiscussion,
     DiscussionDetails,
     DiscussionPage,
+    FreedStorage,
     Ignore,
     MergedPullRequest,
     MergePullRequest,
@@ -47,7 +48,9 @@ from hublet.community.threads.records import Comment, Thread, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
+from hublet.repos import service as repos
 from hublet.repos.auth import ANY_REPO, MOVED, AnyRepo
+from hublet.repos.lfs.management import estimate_freed_bytes
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
@@ -131,6 +134,19 @@ async def get_discussion(
     return DiscussionDetails.of_details(details, base_url=database.hub.settings.base_url)
 
 
+@router.get("/{num}/storage", responses=_CONFLICT)
+async def estimate_pull_request_storage(
+    database: Db, caller: AnyCaller, repo: AnyRepo, num: _Number
+) -> FreedStorage:
+    """Estimate how many bytes of large files would be free without the commits of a pull request."""
+    async with database.read() as conn:
+        discussion = await service.get(conn, caller, repo, num)
+        pull_requests.check_pull_request(discussion)
+        await repos.check(conn, caller, discussion.repo, Right.read)
+    size = await estimate_freed_bytes(database, discussion.repo, discussion.ref)
+    return FreedStorage(estimatedStorage=size or 0, refDeleted=size is None)
+
+
 @router.delete("/{num}")
 async def delete_discussion(conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number) -> Done:
     """Delete a discussion with its comments; a pull request's commits go with it."""
@@ -147,7 +163,11 @@ async def comment_discussion(
     discussion = await service.get_for_change(conn, caller, repo, num)
     parent_id = None if body.replyTo is MISSING else body.replyTo
     comment = await service.comment(conn, caller, discussion, body.comment, parent_id=parent_id)
-    return NewComment(newMessage=await _render_comment(conn, comment))
+    # Nobody has edited it or reacted to it: what there is to ask is asked while others wait.
+    accounts = await find_accounts(conn, author_ids([comment]))
+    base_url = conn.hub.settings.base_url
+    event = CommentEvent.of(comment, accounts, base_url=base_url, versions=())
+    return NewComment(newMessage=event)
 
 
 @router.post("/{num}/comment/{comment_id}/edit", responses=_CONFLICT)

@@ -294,3 +294,10 @@ class MergePullRequest(Schema):
 
 class MergedPullRequest(Schema):
     mergeCommitId: str
+
+
+class FreedStorage(Schema):
+    """What the deletion of a pull request's commits would free."""
+
+    estimatedStorage: Annotated[int, Field(description="Bytes of large files; an estimate.")]
+    refDeleted: Annotated[bool, Field(description="Whether its commits are gone already.")]

@@ -250,7 +250,9 @@ async def _index_references(
             continue
         found = [await store.find(conn, repo.id, number) for number in numbers]
         named.update(thread.id for thread in found if thread is not None)
-    await store.set_references(conn, comment.id, named - {discussion.thread.id})
+    if comment.edited_at is not None:
+        await store.remove_references(conn, comment.id)
+    await store.add_references(conn, comment.id, named - {discussion.thread.id})
 
 
 async def _find_named_repo(conn: Reader, caller: Caller, name: str) -> Repo | None:
@@ -287,7 +289,7 @@ async def hide_comment(
     is_own = comment.author_id == caller.user_id
     if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourComment("hide")
-    await store.set_references(conn, comment.id, ())
+    await store.remove_references(conn, comment.id)
     return await threads.hide_comment(
         conn, discussion.thread, context_of(discussion.repo), comment, actor_id=caller.user_id
     )

@@ -222,9 +222,12 @@ async def find_people(
     ]
 
 
-async def set_references(conn: Connection, comment_id: str, thread_ids: Iterable[str]) -> None:
-    """Write which threads a comment names, in place of those before."""
+async def remove_references(conn: Connection, comment_id: str) -> None:
     await conn.execute("DELETE FROM thread_references WHERE comment_id = $1", comment_id)
+
+
+async def add_references(conn: Connection, comment_id: str, thread_ids: Iterable[str]) -> None:
+    """Write which threads a comment names."""
     await conn.execute_many(
         "INSERT INTO thread_references (thread_id, comment_id) VALUES ($1, $2)",
         [(thread_id, comment_id) for thread_id in thread_ids],

@@ -1,5 +1,6 @@
 """Records of papers."""
 
+import hashlib
 import re
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +10,15 @@ from hublet.community.threads.records import Thread
 from hublet.core.dataclasses import dataclass
 
 ARXIV_ID = re.compile(r"[0-9]{4}\.[0-9]{4,5}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperLinks:
+    """Where more of a paper is: its own site, its code, and the organization behind it."""
+
+    project_page: str | None = None
+    github_repo: str | None = None
+    organization_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +47,28 @@ class PaperRecord:
 
     @property
     def authors(self) -> list[str]:
-        details: dict[str, Any] = self.thread.details or {}
-        return list(details.get("authors", []))
+        return list(self._details.get("authors", []))
+
+    @property
+    def author_ids(self) -> list[str]:
+        """The id of each author, in their order: a claim names it."""
+        return [
+            hashlib.sha256(f"{self.thread.id} {number}".encode()).hexdigest()[:24]
+            for number, _ in enumerate(self.authors)
+        ]
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """The users who are authors of it, by the id of the author."""
+        return dict(self._details.get("claims", {}))
+
+    @property
+    def links(self) -> PaperLinks:
+        return PaperLinks(**self._details.get("links", {}))
+
+    @property
+    def _details(self) -> dict[str, Any]:
+        return self.thread.details or {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,16 @@ from hublet.community.errors import InvalidPaper
 from hublet.community.papers import service, store
 from hublet.community.papers.periods import span_of
 from hublet.community.papers.records import DailyPapersQuery, NewPaper, PaperRecord, PaperSort
-from hublet.community.papers.schemas import IndexPaper, Paper, PaperItem, Upvotes
+from hublet.community.papers.schemas import (
+    ClaimedPaper,
+    ClaimPaper,
+    IndexPaper,
+    Paper,
+    PaperItem,
+    PaperLinksUpdated,
+    UpdatePaperLinks,
+    Upvotes,
+)
 from hublet.community.threads.records import Accounts, Thread
 from hublet.core.database import Reader
 from hublet.core.http import Conn, PublicReadConn, ReadConn, Router
@@ -117,6 +126,42 @@ async def get_paper(conn: ReadConn, paper: _PaperToRead) -> Paper:
     return (await _render(conn, [paper]))[0]
 
 
+@router.post(f"{_PAPER_PATH}/links")
+async def update_paper_links(
+    conn: Conn, caller: AccountOwner, paper: _PaperToChange, body: UpdatePaperLinks
+) -> PaperLinksUpdated:
+    """Change the project page, the code and the organization of a paper.
+
+    Its submitter, its authors and hub administrators can; what is left out stays.
+    """
+    asked = {
+        "project_page": body.projectPage,
+        "github_repo": body.githubRepo,
+        "organization_id": body.organizationId,
+    }
+    changed = {name: value for name, value in asked.items() if value is not MISSING}
+    await service.set_links(conn, caller, paper, changed=changed)
+    return PaperLinksUpdated()
+
+
+@router.post(
+    "/api/settings/papers/claim",
+    responses={
+        404: {"description": "There is no such paper."},
+        409: {"description": "Another account is this author."},
+    },
+)
+async def claim_paper(conn: Conn, caller: AccountOwner, body: ClaimPaper) -> ClaimedPaper:
+    """Say that the caller is one of the authors of a paper; it takes effect at once.
+
+    Hub administrators say so for others, and set a wrong claim right.
+    """
+    paper = await service.get(conn, body.paperId)
+    user_id = None if body.targetUserId is MISSING else body.targetUserId
+    await service.claim(conn, caller, paper, body.claimAuthorId, user_id=user_id)
+    return ClaimedPaper(ok=True, claimedPaperId=paper.id)
+
+
 @router.delete(_PAPER_PATH)
 async def delete_paper(conn: Conn, caller: Administrator, paper: _PaperToChange) -> Done:
     """Delete a paper with its comments; only hub administrators can."""
@@ -151,18 +196,30 @@ async def take_back_paper_upvote(
 
 
 async def _render(conn: Reader, papers: Sequence[PaperRecord]) -> list[Paper]:
-    accounts = await _submitters(conn, papers)
+    accounts = await _accounts_of(conn, papers)
     return [Paper.of(paper, accounts, base_url=conn.hub.settings.base_url) for paper in papers]
 
 
 async def _render_items(conn: Reader, papers: Sequence[PaperRecord]) -> list[PaperItem]:
-    accounts = await _submitters(conn, papers)
+    accounts = await _accounts_of(conn, papers)
     base_url = conn.hub.settings.base_url
     return [PaperItem.of(paper, accounts, base_url=base_url) for paper in papers]
 
 
-async def _submitters(conn: Reader, papers: Sequence[PaperRecord]) -> Accounts:
-    return await find_accounts(conn, [paper.submitter_id for paper in papers])
+async def _accounts_of(conn: Reader, papers: Sequence[PaperRecord]) -> Accounts:
+    """Return who submitted and wrote papers, and the organizations behind them."""
+    return await find_accounts(
+        conn,
+        [
+            account_id
+            for paper in papers
+            for account_id in (
+                paper.submitter_id,
+                paper.links.organization_id,
+                *paper.claims.values(),
+            )
+        ],
+    )
 
 
 async def _thread_to_read(paper: _PaperToRead) -> Thread:

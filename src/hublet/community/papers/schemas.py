@@ -1,11 +1,11 @@
 """Wire schemas of papers."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
 from hublet.accounts.avatars import avatar_url
-from hublet.community.comment_schemas import NOT_BLANK, Title
+from hublet.community.comment_schemas import NOT_BLANK, Author, Title
 from hublet.community.papers import records
 from hublet.community.threads.records import Accounts
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
@@ -13,6 +13,10 @@ from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 MAX_SUMMARY = 20_000
 MAX_AUTHORS = 500
 
+# A page may link to it, so it is nothing that a browser would run.
+WebAddress = Annotated[
+    str, Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500, examples=["https://example.com"])
+]
 _PaperId = Annotated[str, Field(min_length=3, max_length=64)]
 
 
@@ -56,8 +60,35 @@ class Submitter(Schema):
 
 
 class PaperAuthor(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
     name: str
     hidden: bool = False
+    # The account that claimed to be this author.
+    user: Submitter | MISSING = MISSING
+
+
+class UpdatePaperLinks(Schema):
+    """What is left out stays; null takes it away."""
+
+    projectPage: WebAddress | MISSING | None = MISSING
+    githubRepo: WebAddress | MISSING | None = MISSING
+    organizationId: ObjectId | MISSING | None = MISSING
+
+
+class PaperLinksUpdated(Schema):
+    """The links are changed; there is no more to say."""
+
+
+class ClaimPaper(Schema):
+    paperId: _PaperId
+    claimAuthorId: Annotated[ObjectId, Field(description="The `_id` of one of its authors.")]
+    # The author's account; only hub administrators may name another than their own.
+    targetUserId: ObjectId | MISSING = MISSING
+
+
+class ClaimedPaper(Schema):
+    ok: bool
+    claimedPaperId: str
 
 
 class Paper(Schema):
@@ -70,6 +101,9 @@ class Paper(Schema):
     submittedOnDailyAt: Timestamp
     submittedOnDailyBy: Submitter | MISSING = MISSING
     upvotes: int
+    projectPage: str | MISSING = MISSING
+    githubRepo: str | MISSING = MISSING
+    organization: Author | MISSING = MISSING
     # The thread with its comments.
     discussionId: ObjectId
     numComments: int
@@ -82,17 +116,35 @@ class Paper(Schema):
                 "id": paper.id,
                 "title": paper.thread.title,
                 "summary": paper.summary,
-                "authors": [PaperAuthor(name=name) for name in paper.authors],
+                "authors": _authors_of(paper, accounts, base_url),
                 "publishedAt": paper.published_at,
                 "submittedOnDailyAt": paper.submitted_at,
                 "submittedOnDailyBy": Submitter.of_id(
                     paper.submitter_id, accounts, base_url=base_url
                 ),
                 "upvotes": paper.upvotes,
+                "projectPage": paper.links.project_page or MISSING,
+                "githubRepo": paper.links.github_repo or MISSING,
+                "organization": Author.of_id(
+                    paper.links.organization_id, accounts, base_url=base_url
+                ),
                 "discussionId": paper.thread.id,
                 "numComments": paper.thread.comment_count,
             }
         )
+
+
+def _authors_of(
+    paper: records.PaperRecord, accounts: Accounts, base_url: str
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "_id": author_id,
+            "name": name,
+            "user": Submitter.of_id(paper.claims.get(author_id, ""), accounts, base_url=base_url),
+        }
+        for author_id, name in zip(paper.author_ids, paper.authors, strict=True)
+    ]
 
 
 class PaperItem(Schema):

@@ -1,10 +1,15 @@
 """Rules of papers: their ids, who submits, votes and deletes, and the paper as Markdown."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
+from hublet.accounts.access import role_of
 from hublet.accounts.names import name_key
+from hublet.accounts.records import Role
 from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as accounts_store
 from hublet.community.comments import (
     PUBLIC_CONTEXT,
     is_hub_administrator,
@@ -12,6 +17,7 @@ from hublet.community.comments import (
     lock_thread_as_writer,
 )
 from hublet.community.errors import (
+    AuthorClaimed,
     CannotSubmitFor,
     InvalidPaper,
     NotYourThread,
@@ -118,6 +124,52 @@ async def vote(conn: Connection, caller: Caller, paper: PaperRecord, *, voted: b
     await lock_thread_as_writer(conn, caller, paper.thread)
     await store.set_vote(conn, paper.thread.id, user_id=caller.user_id, voted=voted)
     return await get(conn, paper.id)
+
+
+async def set_links(
+    conn: Connection, caller: Caller, paper: PaperRecord, *, changed: Mapping[str, str | None]
+) -> None:
+    """Change where more of a paper is, as its author, its submitter or a hub administrator."""
+    thread = await lock_thread(conn, paper.thread)
+    paper = replace(paper, thread=thread)
+    is_its_own = caller.user_id in {paper.submitter_id, *paper.claims.values()}
+    if not is_its_own and not is_hub_administrator(caller):
+        raise NotYourThread("change the links of", "paper")
+    if (organization_id := changed.get("organization_id")) is not None:
+        await _check_organization(conn, caller, organization_id)
+    links = {**asdict(paper.links), **changed}
+    await _set_details(conn, thread, links={key: value for key, value in links.items() if value})
+
+
+async def _check_organization(conn: Reader, caller: Caller, organization_id: str) -> None:
+    role = await role_of(conn, organization_id, user_id=caller.user_id)
+    if role is None or not role.covers(Role.write):
+        raise InvalidPaper("organizationId must be an organization in which you may write.")
+
+
+async def claim(
+    conn: Connection, caller: Caller, paper: PaperRecord, author_id: str, *, user_id: str | None
+) -> None:
+    """Say which account an author has: one's own, or any for hub administrators."""
+    if user_id not in {None, caller.user_id} and not is_hub_administrator(caller):
+        raise InvalidPaper(
+            "targetUserId: only hub administrators name another account than theirs."
+        )
+    thread = await lock_thread(conn, paper.thread)
+    paper = replace(paper, thread=thread)
+    if author_id not in paper.author_ids:
+        raise InvalidPaper(f"claimAuthorId must be the _id of an author of {paper.id}.")
+    target = user_id or caller.user_id
+    if user_id is not None and await accounts_store.find(conn, user_id) is None:
+        raise InvalidPaper("targetUserId must be a user of this hub.")
+    known = paper.claims.get(author_id, target)
+    if known != target and not is_hub_administrator(caller):
+        raise AuthorClaimed(paper.id)
+    await _set_details(conn, thread, claims=paper.claims | {author_id: target})
+
+
+async def _set_details(conn: Connection, thread: Thread, **changed: object) -> None:
+    await threads_store.update(conn, replace(thread, details=(thread.details or {}) | changed))
 
 
 def render_markdown(paper: PaperRecord) -> str:

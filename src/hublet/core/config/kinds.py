@@ -14,6 +14,7 @@ from hublet.core.dataclasses import dataclass
 Network = IPv4Network | IPv6Network
 
 _HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_LOOPBACK = r"(?:localhost|127\.0\.0\.1|\[::1\])"
 _ADDRESS = r"[^<>@\s]+@[^<>@\s]+"
 
 
@@ -237,6 +238,14 @@ def _read_mirrors(value: object) -> tuple[RegistryMirror, ...]:
     return tuple(mirrors)
 
 
+def _read_issuers(value: object) -> tuple[str, ...]:
+    issuers = tuple(_read_list(value))
+    pattern = rf"(?:https://{_HOST}|http://{_LOOPBACK}(?::[0-9]{{1,5}})?)(?:/[A-Za-z0-9._~/-]*)?"
+    if not all(re.fullmatch(pattern, issuer) for issuer in issuers):
+        raise ValueError(value)
+    return issuers
+
+
 def _read_range(value: object) -> IPv4Network:
     network = IPv4Network(_read_text(str(value)))
     # A network of jobs has 254 addresses.
@@ -285,6 +294,10 @@ DEVICES = Kind(words="a list of devices such as /dev/nvidiactl", read=_read_devi
 IMAGES = Kind(
     words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
     read=_read_images,
+)
+ISSUERS = Kind(
+    words="a list of https URLs, or http ones of this machine, such as https://gitlab.com",
+    read=_read_issuers,
 )
 REGISTRIES = Kind(
     words="a list of registries such as docker.io, *.example.com, http://10.0.0.5:5000 or *",

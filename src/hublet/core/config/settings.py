@@ -15,6 +15,7 @@ from hublet.core.config.kinds import (
     FLAG,
     FOLDER,
     FORMATS,
+    ISSUERS,
     LEVELS,
     NETWORKS,
     POSTGRESQL,
@@ -282,7 +283,9 @@ class MailSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingSettings:
     allow: tuple[Network, ...] = setting(
-        (), NETWORKS, "Private networks that webhooks, client documents and logos may reach."
+        (),
+        NETWORKS,
+        "Private networks that webhooks, client documents, logos and issuers may reach.",
     )
 
 
@@ -305,6 +308,11 @@ class WebhookSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
     registration: bool = setting(True, FLAG, "Apps may register by themselves, at /oauth/register.")
+    publisher_issuers: tuple[str, ...] = setting(
+        ("https://token.actions.githubusercontent.com", "https://gitlab.com"),
+        ISSUERS,
+        "Whose ID tokens trusted publishers may exchange; empty: nobody's.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

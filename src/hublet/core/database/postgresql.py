@@ -122,6 +122,9 @@ class PostgresConnection(Connection):
         raw = await self._ready()
         with engine_errors(raw):
             bytewise = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', script)
+            if not re.sub(r"--.*", "", bytewise).strip():
+                # The driver cannot read the server's answer to nothing but comments.
+                return
             await raw.execute(bytewise, timeout=_MIGRATION_SECONDS)
 
     async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:

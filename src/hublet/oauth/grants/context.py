@@ -45,7 +45,8 @@ class TokenRequest:
 class GrantResult:
     """The issued tokens, and what the claims of an ID token beside them need."""
 
-    app: OAuthApp
+    # None for a trusted publisher, which is no app and gets no ID token.
+    app: OAuthApp | None
     user_id: str
     issued: IssuedTokens
     organization_ids: Collection[str] = ()

@@ -1,10 +1,9 @@
-"""Token exchange grant (RFC 8693): an app of an organization acts for a member (interface 5.4); the
-exchange by a trusted publisher (interface 5.5) is refused.
+"""Token exchange grant (RFC 8693): an app of an organization acts for a member (interface 5.4), and a
+workflow of a CI service writes the repository that trusts it (interface 5.5).
 """
 
 from datetime import timedelta
 from functools import partial
-from typing import NoReturn
 
 from hublet.accounts.names import email_key
 from hublet.accounts.organizations import audit_store as audit
@@ -24,6 +23,7 @@ from hublet.oauth.grants.context import (
     TokenRequest,
     check_target,
 )
+from hublet.oauth.publishers import service as publishers
 from hublet.oauth.records import OAuthApp, Permission, Via
 from hublet.oauth.scopes import confined_grants_of, format_scopes, requested_scopes
 from hublet.tokens import service as tokens
@@ -44,21 +44,34 @@ REFUSALS = RateLimit(name="exchange-refusals", quota=300, window_seconds=3600)
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
     subject_type = request.get("subject_token_type")
     if subject_type == PUBLISHER_SUBJECT_TYPE:
-        _refuse_publisher(request)
+        return await _redeem_id_token(context, request)
     if subject_type not in SUBJECT_TYPES:
         raise invalid_request(f"subject_token_type must be {SUBJECT_TYPES[0]}.")
     return await context.write(partial(_redeem, context.limiter, request))
 
 
-def _refuse_publisher(request: TokenRequest) -> NoReturn:
-    """Refuse keyless CI: no repository has a trusted publisher yet.
-
-    What is missing is a look-up of the publishers of `resource`, and the check of the
-    `subject_token` against the keys of the one that issued it.
-    """
-    for name in ("subject_token", "resource"):
-        request.get(name)
-    raise invalid_grant("Trusted publishers are not configured on this hub.")
+async def _redeem_id_token(context: GrantContext, request: TokenRequest) -> GrantResult:
+    """Exchange an ID token; it is the credential itself, so the client needs no other."""
+    id_token = request.get("subject_token")
+    resource = publishers.parse_resource(request.get("resource"))
+    _check_types(request)
+    publishers.count_exchange(context.limiter, resource, address=request.address)
+    verified = await publishers.verify(context.database, id_token)
+    exchanged = await context.write(
+        partial(publishers.exchange, verified, resource, request.address)
+    )
+    publishers.refund_refusal(context.limiter, resource, address=request.address)
+    issued = IssuedTokens(
+        access_token=exchanged.value,
+        expires_in=exchanged.seconds,
+        scopes=frozenset({Scope.write_repos}),
+    )
+    return GrantResult(
+        app=None,
+        user_id=exchanged.publisher_id,
+        issued=issued,
+        issued_token_type=ACCESS_TOKEN_TYPE,
+    )
 
 
 async def _redeem(
@@ -108,6 +121,10 @@ async def _exchange(conn: Connection, app: OAuthApp, request: TokenRequest) -> G
 def _check_parameters(request: TokenRequest) -> None:
     if len(request.get("subject_token")) > MAX_SUBJECT_LENGTH:
         raise invalid_request(f"subject_token must have at most {MAX_SUBJECT_LENGTH} characters.")
+    _check_types(request)
+
+
+def _check_types(request: TokenRequest) -> None:
     if request.find("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
         raise invalid_request(f"requested_token_type must be {ACCESS_TOKEN_TYPE}.")
     for name in ("actor_token", "actor_token_type"):

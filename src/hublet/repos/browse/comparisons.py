@@ -13,7 +13,7 @@ from hublet.core.database import Database
 from hublet.repos import service as repos
 from hublet.repos.browse.records import CommitView, Revision, RevisionComparison
 from hublet.repos.browse.revisions import get_revision
-from hublet.repos.errors import RevisionNotFound
+from hublet.repos.errors import ComparisonTooLarge, InvalidComparison, RevisionNotFound
 from hublet.repos.git import bare_repos, diffs, history, trees
 from hublet.repos.git import blame as git_blame
 from hublet.repos.git.blame import Blame
@@ -25,6 +25,8 @@ from hublet.tokens.records import Caller
 
 # How many commits a comparison lists.
 MAX_COMMITS = 100
+# Of a comparison as one text.
+MAX_PATCH_BYTES = 8 << 20
 
 
 async def get_commit(
@@ -59,6 +61,36 @@ async def compare(
     folder = await repos.open_folder(database, repo.id)
     divergence, diff = await asyncio.to_thread(_compare, folder, old, new, path, with_diff=may_read)
     return RevisionComparison(repo=repo, divergence=divergence, diff=diff)
+
+
+async def get_patch(
+    database: Database, caller: Caller | None, address: RepoAddress, comparison: str
+) -> str:
+    """Return what changed between two revisions, as git writes it.
+
+    `old...new` begins at their last common commit, `old..new` at the old one itself.
+    """
+    # No name of a branch has two dots in a row.
+    base, dots, head = comparison.partition("..")
+    since_merge_base = head.startswith(".")
+    head = head.removeprefix(".")
+    if not (base and dots and head):
+        raise InvalidComparison
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, Right.read)
+        old, new = [await refs.get_starting_point(conn, repo, name) for name in (base, head)]
+    folder = await repos.open_folder(database, repo.id)
+    text, is_cut = await asyncio.to_thread(
+        diffs.diff_text,
+        folder,
+        base=old,
+        head=new,
+        max_bytes=MAX_PATCH_BYTES,
+        since_merge_base=since_merge_base,
+    )
+    if is_cut:
+        raise ComparisonTooLarge(MAX_PATCH_BYTES)
+    return text
 
 
 async def blame(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from hublet.core.database import Database, Reader
 from hublet.core.http import Db, MayBeOld, PublicReadConn, ReadConn, Router
@@ -14,7 +15,15 @@ from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
 from hublet.repos.auth import GIT_REPO, GIT_REPOS, GIT_TAGS, MOVED, GitRepo
-from hublet.repos.browse import information, lists, revisions, store, tag_lists, taxonomy
+from hublet.repos.browse import (
+    comparisons,
+    information,
+    lists,
+    revisions,
+    store,
+    tag_lists,
+    taxonomy,
+)
 from hublet.repos.browse.auth import (
     IN_REVISION,
     REVISION,
@@ -39,11 +48,13 @@ from hublet.repos.browse.schemas import (
     OwnRepo,
     PathsInfo,
     RepoInfo,
+    SecurityStatus,
     TagInfo,
     TaskInfo,
     TreeEntry,
     TreeSize,
     render_information,
+    render_security_status,
 )
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Right
@@ -243,6 +254,36 @@ async def get_tree_size(location: RequestedPath) -> TreeSize:
     """Get how many bytes the files of a revision, or of a folder in it, have together."""
     size = await revisions.size_of(location.revision, location.path)
     return TreeSize(path=location.path, size=size)
+
+
+@trees_router.get(
+    "/compare/{comparison:revision}",
+    response_model=str,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+        413: {"description": "The revisions differ by more than one response holds."},
+    },
+)
+async def compare_revisions(
+    database: Db,
+    caller: MaybeCaller,
+    address: GitRepo,
+    comparison: Annotated[
+        str, Path(description="`old...new` since the last common commit, or `old..new`.")
+    ],
+    *,
+    raw: Annotated[bool, Query(description="As plain text instead of a JSON string.")] = False,
+) -> Response:
+    """Get what changed between two revisions of a repository, as git writes it."""
+    text = await comparisons.get_patch(database, caller, address, comparison)
+    return PlainTextResponse(text) if raw else JSONResponse(text)
+
+
+@trees_router.get("/scan")
+async def get_scan_status(conn: ReadConn, caller: MaybeCaller, address: GitRepo) -> SecurityStatus:
+    """Tell that the files of a repository were not scanned: this hub has no scanner."""
+    await repos.get(conn, caller, address, Right.see)
+    return SecurityStatus.model_validate(render_security_status())
 
 
 @trees_router.get("/commits" + REVISION, responses=PAGED_RESPONSES)

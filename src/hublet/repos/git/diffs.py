@@ -152,11 +152,20 @@ def diff_contents(path: str, old: bytes, new: bytes) -> FileDiff:
     return _with_lines(file, patch, MAX_LINES_OF_ONE_FILE)
 
 
-def diff_text(folder: Path, *, base: str, head: str, max_bytes: int) -> tuple[str, bool]:
-    """Return the patch from the merge base to the head as git writes it, and whether it is cut."""
+def diff_text(
+    folder: Path, *, base: str, head: str, max_bytes: int, since_merge_base: bool = True
+) -> tuple[str, bool]:
+    """Return the patch to the head as git writes it, and whether it is cut.
+
+    It begins at the last commit that both have in common, or at the base itself.
+    """
     repository = bare_repos.open_repository(folder)
     head_tree = get_commit(repository, head).tree
-    base_tree = merge_base_tree(repository, base=base, head=head)
+    base_tree = (
+        merge_base_tree(repository, base=base, head=head)
+        if since_merge_base
+        else get_commit(repository, base).tree
+    )
     texts: list[str] = []
     for patch in filter(None, base_tree.diff_to_tree(head_tree)):
         max_bytes -= len(patch.data)

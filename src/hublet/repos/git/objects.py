@@ -11,9 +11,16 @@ from hublet.core.dataclasses import dataclass
 
 # A domain that cannot exist (RFC 2606), so that no mail ever leaves by mistake.
 _EMAIL_DOMAIN = "users.noreply.invalid"
+_PUBLISHER_DOMAIN = "publishers.noreply.invalid"
+
+# What the name of a trusted publisher begins with; no user's name has brackets.
+PUBLISHER_MARK = "[OIDC] "
 
 
 def email_of(user_name: str) -> str:
+    if user_name.startswith(PUBLISHER_MARK):
+        # The name has spaces and is of any length; publishers with different names are different.
+        return f"{hashlib.sha256(user_name.encode()).hexdigest()[:24]}@{_PUBLISHER_DOMAIN}"
     return f"{user_name}@{_EMAIL_DOMAIN}"
 
 

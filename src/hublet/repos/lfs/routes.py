@@ -6,14 +6,24 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
 from hublet.core.errors import NotImplementedHere
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.exchange import allow_streaming
 from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, body_of
+from hublet.repos.auth import (
+    BUCKET,
+    GIT_REPO,
+    GIT_TAGS,
+    MOVED,
+    ROOT_REPO,
+    FilesRepo,
+    GitRepo,
+    RootRepo,
+    body_of,
+)
 from hublet.repos.browse.downloads import BINARY
 from hublet.repos.lfs import direct_uploads, links, management, service, transfers
 from hublet.repos.lfs.links import DOWNLOAD_LIFE, UPLOAD_LIFE, Link
@@ -23,7 +33,6 @@ from hublet.repos.lfs.schemas import (
     CompleteUpload,
     CopiedLfsFiles,
     CopyLfsFiles,
-    FailedCopy,
     LfsBatch,
     LfsBatchAnswer,
     LinkQuery,
@@ -40,6 +49,7 @@ from hublet.repos.xet.tokens import TOKEN_LIFE
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, GitCaller
+from hublet.tokens.records import Caller
 
 
 class LfsResponse(JSONResponse):
@@ -262,11 +272,27 @@ async def copy_lfs_files(
     conn: Conn, caller: AnyCaller, address: GitRepo, body: CopyLfsFiles
 ) -> CopiedLfsFiles:
     """Let another repository use large files of this one without sending them again."""
+    return await _copy_files(conn, caller, address, body)
+
+
+bucket_router = Router(tags=["buckets"], responses=MOVED)
+
+
+@bucket_router.post(f"{BUCKET}/lfs-files/duplicate")
+async def copy_bucket_files(
+    conn: Conn, caller: AnyCaller, address: FilesRepo, body: CopyLfsFiles
+) -> CopiedLfsFiles:
+    """Let a repository with git use files of a bucket without sending them again."""
+    return await _copy_files(conn, caller, address, body)
+
+
+async def _copy_files(
+    conn: Connection, caller: Caller, source: RepoAddress, body: CopyLfsFiles
+) -> CopiedLfsFiles:
     namespace, name = split_name(body.target.name)
     target = RepoAddress(
         type=RepoType(body.target.type), namespace=namespace or caller.user_name, name=name
     )
-    digests = [file.sha256 for file in body.files]
-    missing = await management.copy(conn, caller, address, target, digests)
-    sentence = "The repository has no such file."
-    return CopiedLfsFiles(failed=[FailedCopy(sha256=each, error=sentence) for each in missing])
+    digests = dict.fromkeys(file.sha256 for file in body.files)
+    missing = await management.copy(conn, caller, source, target, list(digests))
+    return CopiedLfsFiles.of(asked=len(digests), missing=missing)

@@ -215,4 +215,17 @@ class FailedCopy(Schema):
 class CopiedLfsFiles(Schema):
     """Which of the files the target may not point to, and why."""
 
+    success: bool
+    processed: int
+    succeeded: int
     failed: list[FailedCopy]
+
+    @classmethod
+    def of(cls, *, asked: int, missing: Sequence[str]) -> Self:
+        sentence = "The repository has no such file."
+        return cls(
+            success=not missing,
+            processed=asked,
+            succeeded=asked - len(missing),
+            failed=[FailedCopy(sha256=each, error=sentence) for each in missing],
+        )

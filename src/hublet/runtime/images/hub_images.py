@@ -1,6 +1,7 @@
 """Images of this hub's own registry, read from its tables and its store, without any HTTP."""
 
 from contextlib import suppress
+from datetime import timedelta
 
 from hublet.core.config import Settings
 from hublet.core.database import Database, Reader
@@ -14,6 +15,7 @@ from hublet.registry.names import parse_image_name
 from hublet.registry.records import ImageKey
 from hublet.registry.tokens import new_job_token, sign_token
 from hublet.repos import service as repos
+from hublet.repos.download_counter import DownloadCounter
 from hublet.repos.errors import AccessNotGranted, RepoNotFound, RightNeeded
 from hublet.repos.records import RepoAddress, RepoType, Right
 from hublet.runtime.errors import CannotRun, ImageAbsent
@@ -27,6 +29,9 @@ from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.storage.records import Content
 
+# Between the making of a login and the launch, and for clocks that differ.
+_MARGIN = timedelta(minutes=5)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubImage:
@@ -38,10 +43,13 @@ class HubImage:
     document: bytes
 
 
-async def find_hub_image(database: Database, job: JobRecord, reference: ImageReference) -> HubImage:
-    """Return an image as the creator of a job sees it now. Raises CannotRun.
+async def find_hub_image(
+    database: Database, job: JobRecord, reference: ImageReference, downloads: DownloadCounter
+) -> HubImage:
+    """Return an image as the creator of a job sees it now, and count it. Raises CannotRun.
 
-    The rights are those that the creator delegated to the job and still has.
+    The rights are those that the creator delegated to the job and still has. A job is one download of
+    its image, whoever pulls it and however often the job is tried.
     """
     try:
         async with database.read() as conn:
@@ -54,12 +62,14 @@ async def find_hub_image(database: Database, job: JobRecord, reference: ImageRef
         ) from None
     except HubError as error:
         raise CannotRun(error.message) from None
+    if job.attempt == 1:
+        downloads.count(key.repo_id, who=f"job {job.id}")
     top = oci.Descriptor(digest=manifest.digest, size=manifest.size)
     return HubImage(key=key, top=top, document=manifest.content)
 
 
 async def find_engine_image(
-    database: Database, job: JobRecord, name: str
+    database: Database, job: JobRecord, name: str, downloads: DownloadCounter
 ) -> tuple[str, ImageLogin] | None:
     """Return the name of a hub's image by digest, and a login for the engine that pulls it.
 
@@ -69,8 +79,10 @@ async def find_engine_image(
     reference = find_hub_reference(database.hub.settings, name)
     if reference is None:
         return None
-    found = await find_hub_image(database, job, reference)
-    token = new_job_token(job.delegation, parse_image_name(reference.repository))
+    found = await find_hub_image(database, job, reference, downloads)
+    # A cluster tries again and again, until the attempt is given up.
+    life = timedelta(seconds=database.hub.settings.jobs.start_seconds) + _MARGIN
+    token = new_job_token(job.delegation, parse_image_name(reference.repository), life=life)
     login = ImageLogin(username="job", password=sign_token(token, database.hub.keys))
     return f"{reference.host}/{reference.repository}@{found.top.digest}", login
 

@@ -15,6 +15,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord
 from hublet.registry import credentials
+from hublet.repos.download_counter import DownloadCounter
 from hublet.runtime.errors import CannotRun, ImageAbsent, ImageDenied, RegistryUnavailable
 from hublet.runtime.images import cache, hub_images, oci
 from hublet.runtime.images.layer_cache import has_layer
@@ -27,6 +28,7 @@ from hublet.runtime.images.shared_images import SharedImages
 from hublet.runtime.images.sources import RegistryEndpoint, SourceType, endpoints_of, find_source
 from hublet.runtime.images.unpacker import explain
 from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.records import ImageLogin
 
 log = get_logger("jobs")
 
@@ -64,9 +66,11 @@ class ImagePuller:
         self._files = PulledFiles(self._cache)
         self._shared = SharedImages(self._settings)
         self._transport = RegistryTransport(self._settings)
+        self._downloads = DownloadCounter(database)
 
     async def close(self) -> None:
         await self._transport.close()
+        await self._downloads.stop()
 
     async def tidy_up(self) -> None:
         """Remove old images from the shared store; called from time to time."""
@@ -93,6 +97,10 @@ class ImagePuller:
             raise explain(error) from error
         return digest
 
+    async def find_engine_image(self, job: JobRecord, name: str) -> tuple[str, ImageLogin] | None:
+        """Return what an engine needs to pull an image of this hub itself; None for any other."""
+        return await hub_images.find_engine_image(self._database, job, name, self._downloads)
+
     async def _unpack(self, digest: str) -> None:
         manifest = await run_in_launch_thread(self._files.load_image, digest)
         if manifest is None:
@@ -103,7 +111,7 @@ class ImagePuller:
         self, job: JobRecord, reference: ImageReference, pull_log: PullLog
     ) -> str:
         """Pull from this hub's own registry: whoever may read the image may use its layers."""
-        found = await hub_images.find_hub_image(self._database, job, reference)
+        found = await hub_images.find_hub_image(self._database, job, reference, self._downloads)
         known = await run_in_launch_thread(self._find_known, _HUB, found.top.digest)
         if known is not None:
             return known.image

@@ -90,15 +90,20 @@ class ClusterConnection:
         return cast("User", self._config.user)
 
     async def create_attempt(self, order: LaunchOrder, settings: PodSettings) -> None:
-        """Create the objects of an attempt, or find them; the pod waits for its secret."""
+        """Create the objects of an attempt, or find them; the pod waits for its secrets."""
         name = manifests.name_of(order)
         with ignore_status(HTTPStatus.CONFLICT):
             await self.api.create(resource_of(Pod, manifests.pod_of(order, settings)))
         pod = await self.api.get(Pod, name)
         owner = manifests.owner_of(name, (pod.metadata.uid if pod.metadata else None) or "")
-        with ignore_status(HTTPStatus.CONFLICT):
-            secret = manifests.secret_of(order, owner=owner)
-            await self.api.create(resource_of(Secret, secret))
+        # That of the image comes first: a node that misses it tries again only seconds later.
+        for secret in (
+            manifests.pull_secret_of(order, owner=owner),
+            manifests.secret_of(order, owner=owner),
+        ):
+            if secret is not None:
+                with ignore_status(HTTPStatus.CONFLICT):
+                    await self.api.create(resource_of(Secret, secret))
         if order.group is not None:
             for service in network_manifests.services_of(order, settings, owner=owner):
                 await self._share(Service, service)

@@ -1,8 +1,9 @@
-"""Manifests of an attempt: its pod and its secret."""
+"""Manifests of an attempt: its pod, the secret with its environment, and the one that pulls its image."""
 
 import hashlib
 import json
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from fnmatch import fnmatchcase
@@ -108,8 +109,8 @@ def pod_of(order: LaunchOrder, settings: PodSettings) -> Manifest:
         spec["initContainers"] = [_helper(FILL_CONTAINER, READY, settings)]
     if is_written:
         spec["containers"].append(_helper(WRITE_BACK_CONTAINER, DONE, settings))
-    if settings.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets]
+    if pull_secrets := _pull_secrets(order, settings):
+        spec["imagePullSecrets"] = [{"name": name} for name in pull_secrets]
     if order.node_labels:
         spec["nodeSelector"] = dict(order.node_labels)
     if order.gpus:
@@ -231,6 +232,38 @@ def secret_of(order: LaunchOrder, *, owner: Manifest) -> Manifest:
         "metadata": {"name": name_of(order), "ownerReferences": [owner]},
         "immutable": True,
         "stringData": {_key(n): value for n, value in enumerate(order.environment.values())},
+    }
+
+
+def _pull_secrets(order: LaunchOrder, settings: PodSettings) -> list[str]:
+    # A node tries each that fits the registry; the attempt's own is right for its image.
+    own = [] if order.image_login is None else [_pull_secret_name(order)]
+    return [*own, *settings.pull_secrets]
+
+
+def _pull_secret_name(order: LaunchOrder) -> str:
+    return f"{name_of(order)}-image"
+
+
+def pull_secret_of(order: LaunchOrder, *, owner: Manifest) -> Manifest | None:
+    """Return the secret by which a node pulls an image of this hub; None: the image needs none.
+
+    It goes with the pod that owns it. Its token reads the repository of the image, nothing else, while
+    the creator of the job may.
+    """
+    if order.image_login is None:
+        return None
+    host = order.image.partition("/")[0]
+    user, password = order.image_login.username, order.image_login.password
+    both = b64encode(f"{user}:{password}".encode()).decode()
+    login = {"username": user, "password": password, "auth": both}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": _pull_secret_name(order), "ownerReferences": [owner]},
+        "type": "kubernetes.io/dockerconfigjson",
+        "immutable": True,
+        "stringData": {".dockerconfigjson": json.dumps({"auths": {host: login}})},
     }
 
 

@@ -20,7 +20,6 @@ from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import hub_images
 from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.sandbox import process_runner
@@ -129,7 +128,7 @@ class Launcher:
             return replace(order, image_digest=digest)
         if self._runner.name == process_runner.NAME or is_space:
             return order
-        found = await hub_images.find_engine_image(self._database, job, order.image)
+        found = await self._images.find_engine_image(job, order.image)
         return order if found is None else replace(order, image=found[0], image_login=found[1])
 
     async def _trace_of(self, job: JobRecord) -> str | None:

@@ -1,7 +1,5 @@
 """HTTP for the audit log of an organization, with its exports, and for the state of SCIM."""
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator
 from enum import StrEnum
@@ -13,6 +11,7 @@ from starlette.responses import StreamingResponse
 from hublet.accounts.organizations import audit_store
 from hublet.accounts.organizations.schemas import AuditLine
 from hublet.accounts.records import AuditEntry, AuditFilter, Organization
+from hublet.core import spreadsheets
 from hublet.core.clock import wire
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
@@ -97,7 +96,10 @@ class ExportFormat(StrEnum):
     jsonl = "jsonl"
 
 
-_MEDIA_TYPES = {ExportFormat.csv: "text/csv", ExportFormat.jsonl: "application/x-ndjson"}
+_MEDIA_TYPES = {
+    ExportFormat.csv: spreadsheets.MEDIA_TYPE,
+    ExportFormat.jsonl: "application/x-ndjson",
+}
 
 
 @router.get(f"{_LOG}/export.{{format_}}")
@@ -147,23 +149,15 @@ _COLUMNS = ("id", "at", "actor", "action", "target", "sentence", "details", "add
 async def _write_csv(batches: AsyncIterator[list[AuditEntry]]) -> AsyncIterator[str]:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     async for lines in batches:
-        text = io.StringIO()
-        csv.writer(text).writerows([*rows, *map(_csv_row, lines)])
-        yield text.getvalue()
+        yield spreadsheets.write_rows([*rows, *map(_csv_row, lines)])
         rows = []
 
 
 def _csv_row(line: AuditEntry) -> tuple[str, ...]:
-    values = (
+    return (
         line.id, wire(line.at), line.actor_name, line.action, line.target,
         f"{line.actor_name} {sentence_of(line)}", json.dumps(line.details), line.address or "",
     )  # fmt: skip
-    return tuple(map(_inert, values))
-
-
-def _inert(value: str) -> str:
-    """Keep spreadsheets from reading a name as a formula."""
-    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ WORDS = {
     "repo.delete": "deleted the {type} {target}",
     "repo.move": "moved the {type} {from} to {to}",
     "repo.settings": "changed the settings of the {type} {target}",
+    "blog.resource-group": "put the blog {target} into the resource group {resource_group}",
     "repo.resource-group": "put {target} into the resource group {resource_group}",
     "collection.create": "created the collection {target}",
     "collection.update": "changed the collection {target}",
@@ -94,7 +95,7 @@ class _Details(dict[str, object]):
 def sentence_of(line: AuditEntry) -> str:
     """Say in words what was done; an action of another version is shown by its name."""
     details = _Details(line.details, target=line.target)
-    if line.action == "repo.resource-group" and not line.details.get("resource_group"):
+    if line.action.endswith(".resource-group") and not line.details.get("resource_group"):
         return f"took {line.target} out of its resource group"
     words = WORDS.get(line.action)
     return f"{line.action} {line.target}" if words is None else words.format_map(details)

@@ -246,11 +246,13 @@ async def rights_in(conn: Reader, visit: PageVisit, thread: Thread) -> PublicThr
 
 async def _load_paper(conn: Reader, visit: PageVisit, address: PublicAddress) -> PaperView:
     paper = await papers.get(conn, address.slug)
-    accounts = await find_accounts(conn, [paper.submitter_id])
+    accounts = await find_accounts(conn, [paper.submitter_id, *paper.claims.values()])
+    claimed = [accounts.get(paper.claims.get(each, "")) for each in paper.author_ids]
     caller = visit.caller
     return PaperView(
         record=paper,
         submitter=name_of(paper.submitter_id, accounts),
+        author_names=[account.name if account else "" for account in claimed],
         is_upvoted=caller is not None
         and await paper_store.has_voted(conn, paper.thread.id, user_id=caller.user_id),
         repos=[

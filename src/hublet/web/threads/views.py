@@ -199,6 +199,8 @@ class PaperView:
 
     record: PaperRecord
     submitter: str
+    # The name of the account of each author, where one claimed to be it.
+    author_names: Sequence[str]
     is_upvoted: bool
     # Models, datasets and Spaces that name it among their tags.
     repos: Sequence[tuple[Repo, str]]
