@@ -43,14 +43,6 @@ POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/r
 POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address
 PATCH DELETE     /api/organizations/{org}/resource-groups/{id}/users/{user}             resource-groups     resource group members at this address
 
-# Client contract 7: collections, papers, posts, blogs.
-GET POST         /api/collections                                                       collections         collections
-POST             /api/collections/{slug:path}/items/batch                               collections         collections
-PATCH DELETE     /api/collections/{slug:path}/items/{id}                                collections         collections
-POST             /api/collections/{slug:path}/items                                     collections         collections
-GET POST         /api/collections/{slug:path}/resource-group                            collections         collections
-GET PATCH DELETE /api/collections/{slug:path}                                           collections         collections
-
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
 PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console

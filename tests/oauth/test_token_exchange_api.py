@@ -589,6 +589,45 @@ async def test_settings_webhooks_and_the_inbox_of_the_person_are_out_of_reach(
 
 
 @pytest.mark.usefixtures("places")
+async def test_public_collections_of_any_owner_are_read_and_nothing_more(
+    client: httpx2.AsyncClient, database: Database, engines: Organization
+) -> None:
+    root, ada = await sign_in(database, "root"), await sign_in(database, "ada")
+    app = await an_app(
+        database,
+        secret=True,
+        scopes=["write-collections"],
+        organization_id=engines.id,
+        token_exchange=True,
+    )
+    headers = bearer(await exchanged(client, app, scope="write-collections"))
+    seen: dict[str, list[int]] = {}
+    for owner, sender in (("engines", root), ("others", root), ("ada", ada)):
+        for private in (False, True):
+            body = {"title": f"{owner} {private}", "namespace": owner, "private": private}
+            made = await client.post("/api/collections", headers=sender, json=body)
+            path = f"/api/collections/{made.json()['slug']}"
+            read = await client.get(path, headers=headers)
+            write = await client.patch(path, headers=headers, json={"theme": "blue"})
+            seen[made.json()["title"]] = [read.status_code, write.status_code]
+    listed = await client.get("/api/collections", headers=headers)
+    created = await client.post(
+        "/api/collections", headers=headers, json={"title": "Mine", "namespace": "ada"}
+    )
+
+    assert seen == {
+        "engines False": [200, 200],
+        "engines True": [200, 200],
+        "others False": [200, 403],
+        "others True": [404, 404],
+        "ada False": [200, 403],
+        "ada True": [404, 404],
+    }
+    assert len(listed.json()) == 4
+    assert created.status_code == 403
+
+
+@pytest.mark.usefixtures("places")
 async def test_gated_repositories_that_the_person_was_granted_are_read_anywhere(
     client: httpx2.AsyncClient, database: Database, wide: TestApp
 ) -> None:

@@ -290,6 +290,9 @@ async def test_a_group_with_repositories_is_not_deleted(
 
     assert (refused.status_code, refused.json()) == (
         409,
-        {"error": "rockets still has repositories: take them out or delete them first."},
+        {
+            "error": "rockets still has repositories or collections: "
+            "take them out or delete them first."
+        },
     )
     assert deleted.status_code == 200

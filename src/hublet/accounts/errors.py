@@ -234,10 +234,12 @@ class ResourceGroupNameTaken(Conflict):
 
 
 class ResourceGroupInUse(Conflict):
-    """Deleting the group would open its repositories to the whole organization."""
+    """Deleting the group would open what is in it to the whole organization."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} still has repositories: take them out or delete them first.")
+        super().__init__(
+            f"{name} still has repositories or collections: take them out or delete them first."
+        )
 
 
 class NotInResourceGroup(NotFound):

@@ -30,11 +30,11 @@ _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _MAX_COUNTED_SLUGS = 9
 
 
-def slug_of(title: str) -> str:
+def slug_of(title: str, *, otherwise: str = "blog") -> str:
     """Return the title in ASCII letters, digits and hyphens, without accents and other scripts."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = _NOT_IN_SLUGS.sub("-", plain.replace("'", "")).strip("-")
-    return words[:MAX_SLUG_LENGTH].rstrip("-") or "blog"
+    return words[:MAX_SLUG_LENGTH].rstrip("-") or otherwise
 
 
 def counted_slugs(title: str) -> Iterator[str]:

@@ -6,17 +6,22 @@ InvalidRequest  400
 ├── InvalidDay
 ├── PullRequestsNeedGit
 ├── InvalidSolution
-└── BlogUpdateEmpty
+├── BlogUpdateEmpty
+└── InvalidCollection
 NotAllowed  403
 ├── NotYourComment
 ├── NotYourThread
 ├── DiscussionsDisabled
 ├── NotYourDiscussion
-└── CannotSubmitFor
+├── CannotSubmitFor
+├── CannotCreateCollection
+└── NotYourCollection
 NotFound  404
 ├── ThreadNotFound
 ├── CommentNotFound
-└── DiscussionNotFound
+├── DiscussionNotFound
+├── CollectionNotFound
+└── ItemNotFound
 Conflict  409
 ├── CommentHidden
 ├── CannotReplyToHidden
@@ -28,7 +33,9 @@ Conflict  409
 ├── PullRequestRefDeleted
 ├── MergeConflicts
 ├── SidesMoved
-└── PaperExists
+├── PaperExists
+├── CollectionExists
+└── ItemExists
 """
 
 from collections.abc import Sequence
@@ -188,3 +195,47 @@ class BlogWithoutGroups(InvalidRequest):
 class BlogUpdateEmpty(InvalidRequest):
     def __init__(self) -> None:
         super().__init__("Give title or content: nothing else of a blog can be changed.")
+
+
+class InvalidCollection(InvalidRequest):
+    pass
+
+
+class CannotCreateCollection(NotAllowed):
+    def __init__(self, namespace: str, reason: str) -> None:
+        super().__init__(f"You cannot create collections in {namespace}: {reason}")
+
+
+class NotYourCollection(NotAllowed):
+    """The caller sees the collection, and may not change it."""
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            f"You cannot change the collection {slug}: you have no write access to it."
+        )
+
+
+class CollectionNotFound(NotFound):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"There is no collection {slug}, or you cannot see it.")
+
+
+class ItemNotFound(NotFound):
+    """There is no such item in a collection, or nothing to make an item of."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"There is no {what}, or you cannot see it.")
+
+
+class CollectionExists(Conflict):
+    """The owner has a collection of this title; the clients read its slug from the body."""
+
+    def __init__(self, title: str, *, slug: str) -> None:
+        super().__init__(
+            f"There is a collection with the title {title} already: {slug}.", extra={"slug": slug}
+        )
+
+
+class ItemExists(Conflict):
+    def __init__(self, what: str, slug: str) -> None:
+        super().__init__(f"The {what} is in the collection {slug} already.")

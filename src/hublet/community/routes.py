@@ -2,6 +2,7 @@
 
 from hublet.community import blog_routes as blogs
 from hublet.community import post_routes as posts
+from hublet.community.collections import routes as collections
 from hublet.community.discussions import routes as discussions
 from hublet.community.papers import routes as papers
 from hublet.core.http import Router
@@ -16,4 +17,5 @@ ROUTERS: tuple[Router, ...] = (
     posts.comments_router,
     blogs.router,
     blogs.comments_router,
+    collections.router,
 )

@@ -41,6 +41,9 @@ from hublet.events.automation import (
     WebhookThrottled,
 )
 from hublet.events.community import (
+    CollectionCreated,
+    CollectionDeleted,
+    CollectionUpdated,
     CommentCreated,
     CommentSnapshot,
     CommentUpdated,
@@ -80,6 +83,9 @@ __all__ = [
     "AccessEnded",
     "AccessRequested",
     "AdministratorChanged",
+    "CollectionCreated",
+    "CollectionDeleted",
+    "CollectionUpdated",
     "CommentCreated",
     "CommentSnapshot",
     "CommentUpdated",

@@ -84,6 +84,40 @@ class ThreadDeleted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionCreated(Event):
+    """A collection was created; `owner_id` is the user or organization that it belongs to."""
+
+    kind = "collection.created"
+    collection_id: str
+    owner_id: str
+    actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionUpdated(Event):
+    """A collection changed.
+
+    `changed` names what: title, description, theme, private, position, resourceGroup, items, upvotes.
+    """
+
+    kind = "collection.updated"
+    collection_id: str
+    owner_id: str
+    changed: tuple[str, ...]
+    actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionDeleted(Event):
+    """A collection was deleted; what it held stays."""
+
+    kind = "collection.deleted"
+    collection_id: str
+    owner_id: str
+    actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentCreated(Event):
     """Somebody commented; `mentioned_ids` are the users whom the comment mentions."""
 

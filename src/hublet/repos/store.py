@@ -320,6 +320,15 @@ async def remove_like(conn: Connection, repo_id: str, *, user_id: str) -> None:
         await conn.execute("UPDATE repos SET likes = likes - 1 WHERE id = $1", repo_id)
 
 
+async def liked_by(conn: Reader, user_id: str, repo_ids: Iterable[str]) -> set[str]:
+    """Return those of these repositories that a user likes, by id."""
+    rows = await conn.fetch_all(
+        "SELECT repo_id FROM likes WHERE user_id = $1 AND repo_id IN each($2)",
+        user_id, json.dumps(list(repo_ids)),
+    )  # fmt: skip
+    return {row["repo_id"] for row in rows}
+
+
 async def list_likers(
     conn: Reader, repo_id: str, *, after: str = "", limit: int = 100
 ) -> list[User]:

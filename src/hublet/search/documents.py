@@ -1,9 +1,10 @@
-"""Documents of the index: which words of a repository, account or thread are found, and by whom."""
+"""Documents of the index: which words of a repository, account, thread or collection are found, by whom."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hublet.accounts.records import Organization, User
+from hublet.community.collections.records import CollectionRecord
 from hublet.community.threads.records import Thread
 from hublet.repos.records import Repo, Visibility
 from hublet.search import words
@@ -83,6 +84,29 @@ def of_thread(thread: Thread) -> SearchDocument:
         labels=_once(word for author in authors for word in words.split(str(author)))[:MOST_LABELS],
         text=words.of_markdown(thread.body or ""),
     )
+
+
+def of_collection(collection: CollectionRecord) -> SearchDocument:
+    kind = SearchKind.collection
+    owner, title = words.split(collection.owner.name), words.split(collection.title)
+    return SearchDocument(
+        kind=kind,
+        target_id=collection.id,
+        scope=_collection_scope(collection),
+        heat=heat_of(collection.upvotes),
+        whole_names=_whole(title, [*owner, *title]),
+        names=_once([*owner, *title]),
+        text=words.of_markdown(collection.description),
+    )
+
+
+def _collection_scope(collection: CollectionRecord) -> str:
+    letter = SearchKind.collection.letter
+    if not collection.is_private:
+        return letter
+    if collection.resource_group_id is not None:
+        return group_scope(letter, collection.resource_group_id)
+    return owner_scope(letter, collection.owner_id)
 
 
 def heat_of(likes: int) -> int:

@@ -13,6 +13,7 @@ import msgspec
 from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Organization, User
 from hublet.accounts.users import store as users
+from hublet.community.collections import store as collections
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import ThreadKind
 from hublet.core import clock, metadata, queue
@@ -128,6 +129,9 @@ async def _current(
         ]
     elif source is IndexSource.account:
         found = await _account_documents(conn, target_ids)
+    elif source is IndexSource.collection:
+        collected = await collections.list_by_ids(conn, target_ids)
+        found = [documents.of_collection(each) for each in collected]
     else:
         listed = await threads.list_by_ids(conn, target_ids)
         found = [
@@ -237,6 +241,7 @@ _SOURCES = {
     "paper": IndexSource.thread,
     "post": IndexSource.thread,
     "blog": IndexSource.thread,
+    "collections": IndexSource.collection,
 }
 _PARTS = tuple(_SOURCES)
 
@@ -248,5 +253,7 @@ async def _list_ids(conn: Reader, part: str, after: str) -> list[str]:
         return [each.id for each in await organizations.list_all(conn, after=after, limit=_BATCH)]
     if part == "repos":
         return await repos_store.list_ids(conn, after=after, limit=_BATCH)
+    if part == "collections":
+        return await collections.list_ids(conn, after=after, limit=_BATCH)
     listed = await threads.list_newest(conn, ThreadKind(part), owner="", after=after, limit=_BATCH)
     return [each.id for each in listed]

@@ -8,17 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from hublet.accounts.names import name_key
 from hublet.accounts.organizations import store as organizations
-from hublet.accounts.records import Organization, User
 from hublet.accounts.users import store as users
+from hublet.community.collections import store as collections
+from hublet.community.collections import views as collection_views
 from hublet.community.threads import store as threads
-from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.repos.browse import lists
 from hublet.repos.browse import store as lists_store
 from hublet.repos.browse.records import RepoFilter
-from hublet.repos.records import Reach, Repo, RepoType
+from hublet.repos.records import Reach, RepoType
 from hublet.search import documents, store, words
 from hublet.search.records import (
     REPO_KINDS,
@@ -28,6 +29,7 @@ from hublet.search.records import (
     SearchHit,
     SearchKind,
     SearchQuery,
+    SearchTarget,
 )
 from hublet.search.store import WordQuery
 from hublet.tokens.records import Caller
@@ -44,7 +46,9 @@ class Lookup:
 
     words: tuple[str, ...]
     filters: SearchFilters
+    # Of private repositories, and of private collections.
     reach: Reach | None
+    collection_reach: Reach | None
     scopes: Mapping[SearchKind, tuple[str, ...]]
     counts: Mapping[SearchKind, Mapping[str, int]]
 
@@ -80,6 +84,8 @@ class Lookup:
 async def prepare(conn: Reader, caller: Caller | None, query: SearchQuery) -> Lookup:
     reach = await lists.reach_of(conn, caller)
     groups = await lists_store.list_group_ids(conn, reach) if reach else []
+    collected = (await collection_views.viewer_of(conn, caller)).collections
+    collected_groups = await lists_store.list_group_ids(conn, collected) if collected else []
     found = words.of_query(query.text)
     # The name of an owner is in the index too, and makes few candidates of many.
     owner = [word for word in words.of_query(query.filters.namespace) if word not in found]
@@ -87,14 +93,20 @@ async def prepare(conn: Reader, caller: Caller | None, query: SearchQuery) -> Lo
         words=(),
         filters=query.filters,
         reach=reach,
-        scopes={kind: _scopes_of(kind, reach, groups) for kind in query.kinds},
+        collection_reach=collected,
+        scopes={
+            kind: _scopes_of(kind, collected, collected_groups)
+            if kind is SearchKind.collection
+            else _scopes_of(kind, reach, groups)
+            for kind in query.kinds
+        },
         counts={},
     )
     return await lookup.with_words(conn, (*found, *owner))
 
 
 def _scopes_of(kind: SearchKind, reach: Reach | None, group_ids: Iterable[str]) -> tuple[str, ...]:
-    if reach is None or kind not in REPO_KINDS:
+    if reach is None or kind not in (*REPO_KINDS, SearchKind.collection):
         return (kind.letter,)
     owners = dict.fromkeys([*reach.readable, *reach.where_created])
     return (
@@ -137,6 +149,7 @@ async def _visible(
         if kind in ids:
             filters = _repo_filter(kind, lookup.filters)
             gated |= await lists_store.list_visible_ids(conn, ids[kind], lookup.reach, filters)
+    collected = await _visible_collections(conn, lookup, ids.get(SearchKind.collection, ()))
     return [
         each
         for each in candidates
@@ -144,9 +157,19 @@ async def _visible(
             # A gate that was set a moment ago hides what stands in the text.
             each.target_id in gated and not (gated[each.target_id] and each.has_text)
             if each.kind in REPO_KINDS
+            else each.target_id in collected
+            if each.kind is SearchKind.collection
             else _is_wanted(each, lookup.filters)
         )
     ]
+
+
+async def _visible_collections(conn: Reader, lookup: Lookup, ids: Sequence[str]) -> set[str]:
+    if not ids:
+        return set()
+    found = await collections.list_visible(conn, ids, lookup.collection_reach)
+    owner = name_key(lookup.filters.namespace)
+    return {each.id for each in found if not owner or name_key(each.owner.name) == owner}
 
 
 def _is_wanted(candidate: Candidate, filters: SearchFilters) -> bool:
@@ -173,17 +196,20 @@ def _repo_filter(kind: SearchKind, filters: SearchFilters) -> RepoFilter:
 
 
 async def load(
-    conn: Reader, reach: Reach | None, candidates: Sequence[Candidate]
+    conn: Reader, lookup: Lookup, candidates: Sequence[Candidate]
 ) -> tuple[SearchHit, ...]:
     ids = _ids_by_kind(candidates)
     repo_ids = [each for kind in REPO_KINDS for each in ids.get(kind, ())]
-    targets: dict[str, Repo | User | Organization | Thread] = {}
+    targets: dict[str, SearchTarget] = {}
     if repo_ids:
-        targets |= _by_id(await lists_store.list_visible(conn, repo_ids, reach))
+        targets |= _by_id(await lists_store.list_visible(conn, repo_ids, lookup.reach))
     if user_ids := ids.get(SearchKind.user):
         targets |= _by_id(await users.list_by_ids(conn, user_ids))
     if organization_ids := ids.get(SearchKind.organization):
         targets |= _by_id(await organizations.list_by_ids(conn, organization_ids))
+    if collection_ids := ids.get(SearchKind.collection):
+        reach = lookup.collection_reach
+        targets |= _by_id(await collections.list_visible(conn, collection_ids, reach))
     if thread_ids := [each.target_id for each in candidates if each.target_id not in targets]:
         targets |= _by_id(await threads.list_by_ids(conn, thread_ids))
     return tuple(
@@ -194,6 +220,6 @@ async def load(
 
 
 def _by_id(
-    found: Iterable[Repo | User | Organization | Thread],
-) -> dict[str, Repo | User | Organization | Thread]:
+    found: Iterable[SearchTarget],
+) -> dict[str, SearchTarget]:
     return {each.id: each for each in found}

@@ -9,6 +9,9 @@ from hublet.core.database import Connection, Database
 from hublet.core.outbox import Event, reacts_in_transaction_to
 from hublet.core.queue import handles_slowly
 from hublet.events import (
+    CollectionCreated,
+    CollectionDeleted,
+    CollectionUpdated,
     OrganizationCreated,
     OrganizationUpdated,
     RepoConfigUpdated,
@@ -50,7 +53,14 @@ _TARGETS: dict[type[Event], tuple[IndexSource, Callable[[Any], str]]] = {
         (ThreadCreated, ThreadUpdated, ThreadDeleted),
         (IndexSource.thread, attrgetter("thread.id")),
     ),
+    **dict.fromkeys(
+        (CollectionCreated, CollectionUpdated, CollectionDeleted),
+        (IndexSource.collection, attrgetter("collection_id")),
+    ),
 }
+
+# What changes the document of a collection: its items are found for themselves.
+_OF_COLLECTIONS = {"title", "description", "private", "resourceGroup", "upvotes"}
 
 
 async def schedule_refresh(conn: Connection, event: Event) -> None:
@@ -68,6 +78,8 @@ def _changes_document(event: Event) -> bool:
         return any(updated.ref == MAIN for updated in event.updated_refs)
     if isinstance(event, ThreadCreated | ThreadUpdated | ThreadDeleted):
         return event.thread.kind != ThreadKind.discussion
+    if isinstance(event, CollectionUpdated):
+        return bool(_OF_COLLECTIONS & set(event.changed))
     return True
 
 

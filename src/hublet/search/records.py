@@ -5,13 +5,14 @@ from dataclasses import field
 from enum import StrEnum
 
 from hublet.accounts.records import Organization, User
+from hublet.community.collections.records import CollectionRecord
 from hublet.community.threads.records import Thread
 from hublet.core.dataclasses import dataclass
 from hublet.repos.records import Repo, RepoType
 
 
 class SearchKind(StrEnum):
-    """What can be found. Another kind (collections) needs a letter here and its document."""
+    """What can be found. Another kind needs a letter here and its document."""
 
     model = "model"
     dataset = "dataset"
@@ -24,6 +25,7 @@ class SearchKind(StrEnum):
     paper = "paper"
     post = "post"
     blog = "blog"
+    collection = "collection"
 
     @property
     def letter(self) -> str:
@@ -31,7 +33,7 @@ class SearchKind(StrEnum):
         return _LETTERS[self]
 
 
-_LETTERS = dict(zip(SearchKind, "mdskbcuoptg", strict=True))
+_LETTERS = dict(zip(SearchKind, "mdskbcuoptgl", strict=True))
 REPO_KINDS = tuple(SearchKind(type_) for type_ in RepoType)
 
 
@@ -41,7 +43,10 @@ class IndexSource(StrEnum):
     repo = "repo"
     account = "account"
     thread = "thread"
+    collection = "collection"
 
+
+SearchTarget = Repo | User | Organization | Thread | CollectionRecord
 
 # Steps between the ranks of words of a document, by the line that they stand in.
 RANK_STEP = 64
@@ -115,7 +120,7 @@ class SearchQuery:
 class SearchHit:
     kind: SearchKind
     position: IndexPosition
-    target: Repo | User | Organization | Thread
+    target: SearchTarget
 
     @property
     def address(self) -> str:
@@ -124,6 +129,8 @@ class SearchHit:
             return f"{self.kind}s/{self.target.paper_id or self.target.id}"
         if isinstance(self.target, Repo):
             return f"{self.target.type.plural}/{self.target.full_name}"
+        if isinstance(self.target, CollectionRecord):
+            return f"collections/{self.target.full_slug}"
         return f"{self.kind}s/{self.target.name}"
 
 

@@ -87,6 +87,7 @@ class FoundCollection(Schema):
     id: Annotated[ObjectId, Field(alias="_id")]
     title: str
     description: str | MISSING = MISSING
+    slug: Annotated[str, Field(description="As in ada/wheels-0123456789abcdef01234567.")]
 
 
 class QuickSearchResult(Schema):
@@ -112,7 +113,7 @@ class QuickSearchResult(Schema):
 
     @classmethod
     def of(cls, q: str, sections: Mapping[SearchKind, SearchSection], *, base_url: str) -> Self:
-        rendered: dict[str, Any] = {"q": q, "collections": [], "collectionsCount": 0}
+        rendered: dict[str, Any] = {"q": q}
         for kind, render in _RENDERERS.items():
             section = sections.get(kind, SearchSection())
             rendered[f"{kind}s"] = [render(hit.target, base_url) for hit in section.hits]
@@ -155,6 +156,15 @@ def _render_paper(paper: Any, _base_url: str) -> dict[str, Any]:
     return {"id": paper.paper_id}
 
 
+def _render_collection(collection: Any, _base_url: str) -> dict[str, Any]:
+    return {
+        "_id": collection.id,
+        "title": collection.title,
+        "description": collection.description or MISSING,
+        "slug": collection.full_slug,
+    }
+
+
 _RENDERERS: dict[SearchKind, Callable[[Any, str], dict[str, Any]]] = {
     SearchKind.model: _render_repo,
     SearchKind.dataset: _render_repo,
@@ -162,6 +172,7 @@ _RENDERERS: dict[SearchKind, Callable[[Any, str], dict[str, Any]]] = {
     SearchKind.organization: _render_organization,
     SearchKind.user: _render_user,
     SearchKind.paper: _render_paper,
+    SearchKind.collection: _render_collection,
     SearchKind.bucket: _render_name,
     SearchKind.kernel: _render_name,
 }

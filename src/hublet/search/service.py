@@ -79,7 +79,7 @@ async def _page(
     if len(found) > query.limit:
         end = shown[-1].position
     return SearchPage(
-        hits=await load(conn, lookup.reach, shown),
+        hits=await load(conn, lookup, shown),
         next_cursor=_write_position(end, is_corrected=is_corrected) if end else "",
         is_corrected=is_corrected,
     )
@@ -124,7 +124,7 @@ async def _section(
 ) -> SearchSection:
     # Excluded ones make room for others.
     first = found[: query.limit + len(query.exclude)]
-    loaded = await load(conn, lookup.reach, first)
+    loaded = await load(conn, lookup, first)
     hits = [hit for hit in loaded if hit.address not in query.exclude]
     count = len(found) - len(first) + len(hits)
     return SearchSection(hits=tuple(hits[: query.limit]), count=count)

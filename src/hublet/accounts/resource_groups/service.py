@@ -136,7 +136,7 @@ async def update(
 
 
 async def delete(conn: Connection, actor: Actor, group: ResourceGroupRecord) -> None:
-    if await store.has_repos(conn, group.id):
+    if await store.is_in_use(conn, group.id):
         raise ResourceGroupInUse(group.name)
     await store.remove(conn, group.id)
     await audit.record(

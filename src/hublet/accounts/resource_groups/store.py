@@ -80,8 +80,15 @@ async def update(conn: Connection, group: ResourceGroupRecord) -> None:
     )  # fmt: skip
 
 
-async def has_repos(conn: Reader, group_id: str) -> bool:
-    row = await conn.fetch_one("SELECT 1 FROM repos WHERE resource_group_id = $1 LIMIT 1", group_id)
+async def is_in_use(conn: Reader, group_id: str) -> bool:
+    """Tell whether a repository or a collection is in a group."""
+    row = await conn.fetch_one(
+        """
+        SELECT 1 WHERE EXISTS (SELECT 1 FROM repos WHERE resource_group_id = $1)
+           OR EXISTS (SELECT 1 FROM collections WHERE resource_group_id = $1)
+        """,
+        group_id,
+    )
     return row is not None
 
 

@@ -1,6 +1,7 @@
 """SQL of papers and the votes for them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hublet.accounts.names import name_key
@@ -40,6 +41,14 @@ async def find(conn: Reader, paper_id: str) -> PaperRecord | None:
         f"SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE t.paper_id = $1", paper_id
     )
     return _paper_record(row) if row else None
+
+
+async def list_by_threads(conn: Reader, thread_ids: Collection[str]) -> list[PaperRecord]:
+    rows = await conn.fetch_all(
+        f"SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE p.thread_id IN each($1)",
+        json.dumps(list(thread_ids)),
+    )
+    return [_paper_record(row) for row in rows]
 
 
 async def list_newest(conn: Reader, *, after: str, limit: int) -> list[PaperRecord]:

@@ -27,7 +27,7 @@ MOST_TAGGED = 1000
 LONGEST_TAGS = 10_000
 
 
-class _Parameters:
+class StatementValues:
     """Values of a statement under construction, each with its number."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ async def list_of_type(
     limit: int,
 ) -> list[Repo]:
     """Return public repositories, and private ones within reach."""
-    values = _Parameters()
+    values = StatementValues()
     key = _key(filters, order)
     conditions = [*_conditions(values, filters), *_after_position(values, key, order, after)]
     sorting = _sorting(key, order)
@@ -89,12 +89,12 @@ async def list_of_type(
 
 async def list_visible(conn: Reader, repo_ids: Iterable[str], reach: Reach | None) -> list[Repo]:
     """Return those of these repositories that are public or within reach."""
-    values = _Parameters()
+    values = StatementValues()
     named = f"r.id IN {values.put_list(repo_ids)}"
     rows = await conn.fetch_all(
         f"""
         SELECT {COLUMNS} FROM repos r {OWNER}
-        WHERE {named} AND {_visible_condition(values, reach)}
+        WHERE {named} AND {visible_condition(values, reach)}
         """,
         *values.all,
     )
@@ -105,9 +105,9 @@ async def list_visible_ids(
     conn: Reader, repo_ids: Iterable[str], reach: Reach | None, filters: RepoFilter
 ) -> dict[str, bool]:
     """Return the ids of `list_visible`, each with whether it is gated; no card is read."""
-    values = _Parameters()
+    values = StatementValues()
     conditions = [f"r.id IN {values.put_list(repo_ids)}", *_conditions(values, filters)]
-    conditions.append(_visible_condition(values, reach))
+    conditions.append(visible_condition(values, reach))
     rows = await conn.fetch_all(
         f"SELECT r.id, r.gated FROM repos r WHERE {' AND '.join(conditions)}", *values.all
     )
@@ -116,7 +116,7 @@ async def list_visible_ids(
 
 async def list_group_ids(conn: Reader, reach: Reach) -> list[str]:
     """Return the resource groups whose private repositories are within reach."""
-    values = _Parameters()
+    values = StatementValues()
     owners = values.put_list({*reach.readable, *reach.where_created})
     rows = await conn.fetch_all(
         f"""
@@ -135,14 +135,14 @@ async def list_of_owner(
     conn: Reader, owner_id: str, reach: Reach, *, after: OwnerListPosition, limit: int
 ) -> list[Repo]:
     """Return an owner's repositories of all types, by type, the oldest first."""
-    values = _Parameters()
+    values = StatementValues()
     owner, most = values.put(owner_id), values.put(limit)
     position = ", ".join(values.put(value) for value in (after.type, after.value, after.repo_id))
     rows = await conn.fetch_all(
         f"""
         SELECT {COLUMNS} FROM repos r {OWNER}
         WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({position})
-          AND {_visible_condition(values, reach)}
+          AND {visible_condition(values, reach)}
         ORDER BY r.type, r.created_at, r.id LIMIT {most}
         """,
         *values.all,
@@ -171,7 +171,7 @@ def _sorting(key: str, order: ListOrder) -> str:
 
 
 def _after_position(
-    values: _Parameters, key: str, order: ListOrder, after: ListPosition | None
+    values: StatementValues, key: str, order: ListOrder, after: ListPosition | None
 ) -> list[str]:
     if after is None:
         return []
@@ -179,7 +179,7 @@ def _after_position(
     return [f"({key}, r.id) {'>' if order.ascending else '<'} {position}"]
 
 
-def _conditions(values: _Parameters, filters: RepoFilter) -> list[str]:
+def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
     conditions = [f"r.type = {values.put(filters.type)}"]
     if filters.author:
         author = values.put(name_key(filters.author))
@@ -208,13 +208,14 @@ def _containing(text: str) -> str:
     return f"%{text}%"
 
 
-def _visible_condition(values: _Parameters, reach: Reach | None) -> str:
+def visible_condition(values: StatementValues, reach: Reach | None) -> str:
+    """Return the condition for repositories `r` that are public or within reach."""
     if reach is None:
         return "r.visibility = 'public'"
     return f"(r.visibility = 'public' OR ({_reach_condition(values, reach)}))"
 
 
-def _reach_condition(values: _Parameters, reach: Reach) -> str:
+def _reach_condition(values: StatementValues, reach: Reach) -> str:
     owners = values.put_list({*reach.readable, *reach.where_created})
     readable, created = values.put_list(reach.readable), values.put_list(reach.where_created)
     return f"""

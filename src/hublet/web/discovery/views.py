@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from hublet.accounts.records import Organization, User
+from hublet.community.collections.records import CollectionRecord
 from hublet.community.threads.records import Accounts
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import plural
@@ -109,6 +110,13 @@ def found_row(hit: SearchHit, accounts: Accounts) -> FoundRow:
             title=target.name,
             path=f"/{quote(target.name)}",
             about=target.fullname if target.fullname != target.name else None,
+        )
+    if isinstance(target, CollectionRecord):
+        return FoundRow(
+            kind=hit.kind,
+            title=target.title,
+            path=f"/collections/{quote(target.full_slug)}",
+            about=f"{target.owner.name} · {target.description}".removesuffix(" · "),
         )
     return FoundRow(kind=hit.kind, title=target.title, path=publication_path(target, accounts))
 

@@ -1,0 +1,1 @@
+"""Collections: lists of repositories, papers and other collections, with notes, order and upvotes."""
