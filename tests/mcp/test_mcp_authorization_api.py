@@ -13,8 +13,7 @@ from mcp_types import CallToolResult
 from assistants import ADDRESS, assistant, switch_on
 from hublet.core.database import Database
 from hublet.tokens import service as tokens
-from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Grants, Scope
+from hublet.tokens.records import Grants, Scope, TokenRole
 from oauth.browser_flows import answer_consent, signed_in
 from people import Headers, a_user, sign_in
 
@@ -104,9 +103,10 @@ async def a_bound_token(database: Database, resource: str | None) -> Headers:
     user = await a_user(database, "ada")
     granted = Grants(everywhere=frozenset({Scope.openid, Scope.read_repos}))
     async with database.transaction() as conn:
-        token, value = await tokens.issue(conn, user_id=user.id, name="x", grants=granted)
+        token, value = await tokens.issue(
+            conn, user_id=user.id, name="x", role=TokenRole.fine_grained, grants=granted
+        )
         await conn.execute("UPDATE tokens SET resource = $1 WHERE id = $2", resource, token.id)
-    assert token.kind is TokenKind.user
     return {"Authorization": f"Bearer {value}"}
 
 
@@ -178,6 +178,7 @@ class _Person:
         if answer.status_code == 200:
             answer = await answer_consent(self.browser, answer)
         self.address = answer.headers["location"]
+        assert "code=" in self.address, self.address
 
     async def come_back(self) -> AuthorizationCodeResult:
         found = dict(parse_qsl(urlsplit(self.address).query))

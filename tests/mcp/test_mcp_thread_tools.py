@@ -12,7 +12,7 @@ from hublet.core.database import Database
 from hublet.mcp.records import SWITCHED_TOOLS
 from people import Headers, an_organization, sign_in
 from repositories import a_repo
-from tasks import run_tasks
+from workers import drain
 
 ALL = [tool.name for tool in SWITCHED_TOOLS]
 
@@ -72,7 +72,7 @@ async def test_notifications_are_listed_and_marked(
         headers=bob,
         json={"title": "It smokes", "description": "A lot."},
     )
-    await run_tasks(database)
+    await drain(database)
     await switch_on(client, ada, *ALL)
 
     inbox = await ask(app, ada, "hf_notifications")
@@ -152,7 +152,7 @@ async def test_webhooks_are_listed_with_their_activity(
     webhook_id = made.json()["webhook"]["id"]
     await switch_on(client, ada, *ALL)
     await a_repo(client, ada, "ada/engine")
-    await run_tasks(database)
+    await drain(database)
 
     listed = await ask(app, ada, "hf_webhooks")
     activity = await ask(app, ada, "hf_webhooks", operation="activity", webhook_id=webhook_id)

@@ -7,7 +7,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from hublet.core.clock import monotonic
 from hublet.core.errors import InvalidRequest
-from hublet.core.http.validation import describe_problems
 from hublet.core.schema import Flag, Schema
 from hublet.jobs import service as jobs
 from hublet.jobs import store as job_store
@@ -23,7 +22,7 @@ from hublet.jobs.records import Availability, JobRecord
 from hublet.jobs.request_schemas import JobRequest
 from hublet.jobs.schemas import Job
 from hublet.mcp.records import JOBS, REPLAY_WEBHOOKS, WEBHOOKS
-from hublet.mcp.tools import MAX_TEXT, Tool, ToolCall
+from hublet.mcp.tools import MAX_TEXT, Tool, ToolCall, invalid
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import service as activity
 from hublet.webhooks.activity import store as activity_store
@@ -114,7 +113,7 @@ async def _run(call: ToolCall, access: JobAccess, request: UseJobs) -> JobsResul
     try:
         body = _JOB.validate_python(fields)
     except ValidationError as error:
-        raise InvalidRequest(describe_problems(error.errors())) from None
+        raise invalid(error) from None
     availability: Availability = call.request.app.state.jobs
     await jobs.prepare(call.database, availability, access, body)
     async with call.database.transaction() as conn:

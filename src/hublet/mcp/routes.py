@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -80,6 +81,17 @@ def _has_sdk() -> bool:
     return find_spec("mcp") is not None
 
 
+# The module that has the SDK, once it was needed.
+_loaded: list[Any] = []
+
+
+async def _load_protocol() -> Any:
+    """Import the SDK when it is first asked for, and in a thread: it takes half a second."""
+    if not _loaded:
+        _loaded.append(await asyncio.to_thread(import_module, "hublet.mcp.protocol"))
+    return _loaded[0]
+
+
 class _McpResponse(Response):
     """Answers a message by the SDK, which writes the response itself."""
 
@@ -90,14 +102,12 @@ class _McpResponse(Response):
         self._message = (database, body, caller, enabled)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Here, because it takes half a second, and most hubs are never asked.
-        from hublet.mcp.protocol import McpSession, serve  # noqa: PLC0415
-
+        protocol = await _load_protocol()
         database, body, caller, enabled = self._message
-        session = McpSession(
+        session = protocol.McpSession(
             database=database, caller=caller, enabled=enabled, stopping=asyncio.Event()
         )
-        await serve(session, body, scope=scope, receive=receive, send=send)
+        await protocol.serve(session, body, scope=scope, receive=receive, send=send)
 
 
 @server_router.post(MCP_PATH, response_class=Response, responses=_ANSWERS, openapi_extra=_MESSAGE)

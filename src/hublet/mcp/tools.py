@@ -95,7 +95,12 @@ def read(model: type[Arguments], values: dict[str, Any]) -> Arguments:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise InvalidRequest(describe_problems(error.errors())) from None
+        raise invalid(error) from None
+
+
+def invalid(error: ValidationError) -> InvalidRequest:
+    problems = [{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]
+    return InvalidRequest(describe_problems(problems))
 
 
 def cut(text: str, longest: int = MAX_TEXT) -> tuple[str, bool]:

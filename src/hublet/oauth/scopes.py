@@ -32,13 +32,20 @@ PERSONAL_SCOPES = frozenset(
 )
 
 
-def scopes_requested_by(app: OAuthApp, text: str | None) -> frozenset[Scope]:
+def scopes_requested_by(
+    app: OAuthApp, text: str | None, *, for_resource: bool = False
+) -> frozenset[Scope]:
     """Return the scopes that an app requests; if it names none, all that it was registered with.
 
-    An app that registered itself may request nearly everything, but must name it.
+    An app that registered itself may request nearly everything, but must name it. Where it asks for
+    one resource, what it registered with is no limit: it did so before a challenge of the resource
+    asked for more (RFC 6750, 3.1), and the person is asked in any case.
     """
     default = app.scopes if app.kind in _REGISTERED_KINDS else app.scopes & _DEFAULT_SCOPES
-    return requested_scopes(text, allowed=app.scopes, default=default)
+    may_ask_more = for_resource and app.kind is AppKind.dynamic
+    return requested_scopes(
+        text, allowed=ALL_SCOPES if may_ask_more else app.scopes, default=default
+    )
 
 
 def requested_scopes(

@@ -115,17 +115,20 @@ def check_request(
         _check_repetition(parameters)
         _check_response_type(parameters)
         _check_request_objects(parameters)
+        resource = resource_of(parameters.all_of("resource"), base_url=base_url)
         return AuthorizationRequest(
             app=app,
             target=target,
             challenge=_challenge(app, parameters),
-            scopes=scopes_requested_by(app, parameters.find("scope")),
+            scopes=scopes_requested_by(
+                app, parameters.find("scope"), for_resource=resource is not None
+            ),
             nonce=_nonce(parameters),
             prompts=_prompts(parameters),
             max_age=_seconds(parameters, "max_age"),
             signed_in_after=_seconds(parameters, "signed_in_after"),
             organization_ids=_organization_ids(parameters),
-            resource=resource_of(parameters.all_of("resource"), base_url=base_url),
+            resource=resource,
         )
     except OAuthError as error:
         raise RedirectedError(error.error, error.description, target=target) from None
