@@ -20,8 +20,6 @@ from hublet.core.http.routers import DeferredRoute, Router
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every
 # method. {repo:path} and its like match slashes too, so the longer paths come first.
 _TABLE = """
-# Interface 4: notifications and settings.
-POST             /mcp                                                                   mcp                 MCP server
 
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles
@@ -70,13 +68,12 @@ GET              /api/{repos}/{repo:path}/notebook/{rest:path}                  
 GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
 GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
-# Inference, agents and documents of the public service.
+# Inference and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
 PUT              /api/partners/{provider}/models/{id}/status                            inference-providers inference providers
 POST PUT         /api/settings/inference-providers/{rest:path}                          inference-providers inference providers
 POST             /api/settings/inference-providers                                      inference-providers inference providers
 POST             /api/inference-endpoints/{name:path}/auth-check/{permission}           inference-endpoints inference endpoints
-GET POST         /api/agentic/provisioning/{rest:path}                                  agents              agentic provisioning
 """
 
 _KINDS = ("models", "datasets", "spaces", "kernels")

@@ -122,6 +122,7 @@ PRELUDES: dict[str, str] = {
     "oauth": A_HUB + ADA,
     "jobs": A_HUB + ADA + VARIABLES,
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
+    "mcp": A_HUB + ADA + VARIABLES,
     "repositories": A_HUB + ADA + VARIABLES,
     "storage": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,

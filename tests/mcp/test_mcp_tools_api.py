@@ -8,12 +8,14 @@ import pytest
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core.database import Database
+from hublet.mcp.records import DEFAULT_TOOLS
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_push, a_repo, a_resource_group
 
 PATH = "/api/settings/mcp"
 NOTHING: dict[str, Any] = {"builtInTools": [], "spaceTools": []}
+AT_FIRST: dict[str, Any] = {"builtInTools": list(DEFAULT_TOOLS), "spaceTools": []}
 
 
 async def tools(client: httpx2.AsyncClient, headers: Headers) -> Any:
@@ -32,9 +34,12 @@ async def names(client: httpx2.AsyncClient, headers: Headers) -> list[str]:
     return [each["name"] for each in (await tools(client, headers))["spaceTools"]]
 
 
-async def test_at_first_nothing_is_chosen(client: httpx2.AsyncClient, ada: Headers) -> None:
-    assert await tools(client, ada) == NOTHING
-    assert await choose(client, ada) == NOTHING
+async def test_at_first_there_are_the_tools_that_change_nothing(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    assert await tools(client, ada) == AT_FIRST
+    assert await choose(client, ada) == AT_FIRST
+    assert await choose(client, ada, builtInTools=[]) == NOTHING
 
 
 async def test_what_is_chosen_is_shown_in_its_order(
@@ -273,7 +278,7 @@ async def test_reading_needs_a_full_token_and_changing_one_that_may_write(
     reader = await sign_in(database, "ada", role=TokenRole.read)
     scoped = await sign_in(database, "ada", scopes=["read-repos", "manage-repos"])
 
-    assert await tools(client, reader) == NOTHING
+    assert await tools(client, reader) == AT_FIRST
     assert (await client.patch(PATH, headers=reader, json={})).status_code == 403
     assert (await client.get(PATH, headers=scoped)).status_code == 403
     assert (await client.patch(PATH, headers=scoped, json={})).status_code == 403

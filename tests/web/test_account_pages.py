@@ -149,7 +149,7 @@ async def test_keys_and_tools_are_kept_as_the_api_keeps_them(
     [key] = (await client.get("/api/settings/ssh-keys", headers=ada)).json()
     shown = await client.get(keys)
     removed = await send(client, f"{keys}/{key['id']}/remove", keys)
-    saved = await send(client, tools, tools="hub_search, paper_search")
+    saved = await send(client, tools, tool="hf_jobs", tools="hub_search, paper_search")
     absent = await send(client, tools, tools="hub_search", other="ada/nothing")
 
     assert [each.status_code for each in (added, private, removed)] == [303, 422, 303]
@@ -158,7 +158,11 @@ async def test_keys_and_tools_are_kept_as_the_api_keeps_them(
     assert (await client.get("/api/settings/ssh-keys", headers=ada)).json() == []
     assert (saved.status_code, absent.status_code) == (303, 422)
     chosen = (await client.get("/api/settings/mcp", headers=ada)).json()
-    assert chosen["builtInTools"] == ["hub_search", "paper_search"]
+    assert chosen["builtInTools"] == ["hf_jobs", "hub_search", "paper_search"]
+    page = (await client.get(tools)).text
+    assert 'value="hf_jobs" checked' in page
+    assert 'value="hub_search paper_search"' in page
+    assert "http://hub.test/mcp?login" in page
 
 
 async def test_an_account_is_closed_by_typing_its_name(

@@ -1,24 +1,18 @@
-"""MCP tools of a user: the record and the wire shapes."""
+"""Wire shapes of the MCP tools of a user."""
 
 import re
 from typing import Annotated, Self
 
 from pydantic import MISSING, AfterValidator, Field
 
-from hublet.core.dataclasses import dataclass
 from hublet.core.schema import ObjectId, Schema
+from hublet.mcp.records import ChosenTools
 from hublet.repos.cards import emoji_of
 from hublet.repos.records import Repo
 
 MAX_TOOLS = 100
 
 _NOT_IN_A_DOMAIN = re.compile("[^a-z0-9]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenTools:
-    built_in: tuple[str, ...] = ()
-    spaces: tuple[Repo, ...] = ()
 
 
 def subdomain_of(space: Repo) -> str:

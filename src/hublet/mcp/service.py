@@ -7,7 +7,8 @@ from pydantic import MISSING
 from hublet.core.database import Connection, Reader
 from hublet.core.errors import NotFound
 from hublet.mcp import store
-from hublet.mcp.schemas import ChosenTools, UpdateMcpTools
+from hublet.mcp.records import DEFAULT_TOOLS, SWITCHED_TOOLS, WHO_AM_I, Audience, ChosenTools
+from hublet.mcp.schemas import UpdateMcpTools
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
@@ -26,9 +27,23 @@ class SpaceToolNotFound(NotFound):
 async def tools_of(conn: Reader, caller: Caller) -> ChosenTools:
     chosen = await store.list_spaces(conn, user_id=caller.user_id)
     return ChosenTools(
-        built_in=tuple(await store.list_built_in(conn, user_id=caller.user_id)),
+        built_in=await _built_in(conn, caller.user_id),
         spaces=tuple([each for each in chosen if await repos.may(conn, caller, each, Right.see)]),
     )
+
+
+async def _built_in(conn: Reader, user_id: str) -> tuple[str, ...]:
+    chosen = await store.find_built_in(conn, user_id=user_id)
+    return DEFAULT_TOOLS if chosen is None else tuple(chosen)
+
+
+async def enabled_tools(conn: Reader, caller: Caller | None) -> frozenset[str]:
+    """Return the built-in tools that are switched on for a caller; none when they chose none."""
+    if caller is None:
+        for_everybody = (each for each in SWITCHED_TOOLS if each.audience is Audience.everybody)
+        return frozenset({WHO_AM_I.name, *(each.name for each in for_everybody)})
+    chosen = await _built_in(conn, caller.user_id)
+    return frozenset({WHO_AM_I.name, *chosen}) if chosen else frozenset()
 
 
 async def update(conn: Connection, caller: Caller, request: UpdateMcpTools) -> ChosenTools:

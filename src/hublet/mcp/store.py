@@ -9,11 +9,12 @@ from hublet.repos.records import Repo
 from hublet.repos.store import COLUMNS, OWNER, record
 
 
-async def list_built_in(conn: Reader, *, user_id: str) -> list[str]:
+async def find_built_in(conn: Reader, *, user_id: str) -> list[str] | None:
+    """Return the chosen tools; None: the user has never chosen."""
     names = await conn.fetch_value(
         "SELECT built_in_tools FROM mcp_settings WHERE user_id = $1", user_id
     )
-    return json.loads(names) if names else []
+    return None if names is None else json.loads(names)
 
 
 async def set_built_in(conn: Connection, names: Iterable[str], *, user_id: str) -> None:

@@ -64,7 +64,9 @@ _CLAIMS = [
 _SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
 
 
-def discovery_document(base_url: str, *, registration: bool) -> dict[str, Any]:
+def discovery_document(
+    base_url: str, *, registration: bool, documents: bool = True
+) -> dict[str, Any]:
     """Return the document of the hub at this address."""
     oauth = f"{base_url}/oauth"
     document = Discovery(
@@ -92,8 +94,8 @@ def discovery_document(base_url: str, *, registration: bool) -> dict[str, Any]:
         code_challenge_methods_supported=["S256"],
         prompt_values_supported=["none", "login", "consent", "select_account"],
         authorization_response_iss_parameter_supported=True,
-        client_id_metadata_document_supported=True,
-        client_id_metadata_supported=True,
+        client_id_metadata_document_supported=documents,
+        client_id_metadata_supported=documents,
         claims_parameter_supported=False,
         request_parameter_supported=False,
         request_uri_parameter_supported=False,

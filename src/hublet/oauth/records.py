@@ -66,6 +66,8 @@ class Permission:
     app_id: str
     scopes: frozenset[Scope]
     organization_ids: frozenset[str] = frozenset()
+    # The part of the hub that it is for, as in `TokenRecord`.
+    resource: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,13 +93,16 @@ for path in (
 def _discovery_of(request: Request) -> Document:
     hub: Hub = request.app.state.database.hub
     registration = hub.is_on(Switch.app_registration)
-    return _discovery(request.app.state.settings.base_url, registration=registration)
+    settings = request.app.state.settings
+    return _discovery(
+        settings.base_url, registration=registration, documents=settings.oauth.client_documents
+    )
 
 
 # One for each name by which a local hub is called; the issuer must be the one that was asked.
 @lru_cache(maxsize=8)
-def _discovery(base_url: str, *, registration: bool) -> Document:
-    body = discovery_document(base_url, registration=registration)
+def _discovery(base_url: str, *, registration: bool, documents: bool) -> Document:
+    body = discovery_document(base_url, registration=registration, documents=documents)
     return Document(body=msgspec.json.encode(body), media_type="application/json")
 
 

@@ -4,10 +4,10 @@ permission.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from hublet.core.database import Row
-from hublet.oauth.errors import invalid_scope
+from hublet.oauth.errors import invalid_scope, invalid_target
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp, Permission
 from hublet.tokens.records import ALL_SCOPES, Grants, Scope, ScopedGrant, with_included
 
@@ -32,13 +32,20 @@ PERSONAL_SCOPES = frozenset(
 )
 
 
-def scopes_requested_by(app: OAuthApp, text: str | None) -> frozenset[Scope]:
+def scopes_requested_by(
+    app: OAuthApp, text: str | None, *, for_resource: bool = False
+) -> frozenset[Scope]:
     """Return the scopes that an app requests; if it names none, all that it was registered with.
 
-    An app that registered itself may request nearly everything, but must name it.
+    An app that registered itself may request nearly everything, but must name it. Where it asks for
+    one resource, what it registered with is no limit: it did so before a challenge of the resource
+    asked for more (RFC 6750, 3.1), and the person is asked in any case.
     """
     default = app.scopes if app.kind in _REGISTERED_KINDS else app.scopes & _DEFAULT_SCOPES
-    return requested_scopes(text, allowed=app.scopes, default=default)
+    may_ask_more = for_resource and app.kind is AppKind.dynamic
+    return requested_scopes(
+        text, allowed=ALL_SCOPES if may_ask_more else app.scopes, default=default
+    )
 
 
 def requested_scopes(
@@ -117,6 +124,7 @@ def permission_record(row: Row) -> Permission:
         app_id=row["app_id"],
         scopes=scopes_from_json(row["scopes"]),
         organization_ids=frozenset(json.loads(row["organization_ids"])),
+        resource=row["resource"],
     )
 
 
@@ -127,3 +135,17 @@ def scopes_from_json(text: str) -> frozenset[Scope]:
 
 def to_json_list(values: Iterable[str]) -> str:
     return json.dumps(sorted(values))
+
+
+def resource_of(targets: Sequence[str], *, base_url: str, name: str = "resource") -> str | None:
+    """Return the paths below the hub that a token is asked for; None: the whole hub (RFC 8707)."""
+    paths = set[str]()
+    for target in targets:
+        address = target.partition("?")[0]
+        # Tokens are for this hub, and for nobody else.
+        if (address != base_url and not address.startswith(f"{base_url}/")) or len(
+            target.split()
+        ) > 1:
+            raise invalid_target(f"{name} must be an address of this hub.")
+        paths.add(address.removeprefix(base_url).rstrip("/"))
+    return None if "" in paths else " ".join(sorted(paths)) or None

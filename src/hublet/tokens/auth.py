@@ -35,8 +35,8 @@ async def caller_of(request: Request) -> Caller:
     cache: CallerCache = request.app.state.callers
     caller: Caller | None = exchange.known_caller
     if caller is None:
-        caller = await cache.find(_bearer_token(exchange.authorization))
-    elif not cache.use(caller):
+        caller = await cache.find(_bearer_token(exchange.authorization), path=request.scope["path"])
+    elif not cache.use(caller, path=request.scope["path"]):
         caller = None
     if caller is None:
         raise InvalidToken

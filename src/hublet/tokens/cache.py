@@ -27,6 +27,7 @@ class CallerCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         settings = database.hub.settings.tokens
+        self._binds = database.hub.settings.oauth.bind_tokens
         self._seconds = settings.cache_seconds
         self._size = settings.cache_size
         self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
@@ -57,13 +58,19 @@ class CallerCache:
             return None
         return entry[1]
 
-    async def find(self, value: str) -> Caller | None:
+    async def find(self, value: str, *, path: str = "") -> Caller | None:
         caller = self.known(value) or await self._look_up(value)
-        return caller if caller is not None and self.use(caller) else None
+        return caller if caller is not None and self.use(caller, path=path) else None
 
-    def use(self, caller: Caller) -> bool:
-        """Note that the token is used now; False when its time is up."""
+    def use(self, caller: Caller, *, path: str = "") -> bool:
+        """Note that the token is used now, at this path; False when its time is up.
+
+        With the setting oauth.bind_tokens also when it is for another part of the hub: who does
+        not say where a token is used gets none that is bound.
+        """
         if caller.token.expires_at is not None and _is_past(caller):
+            return False
+        if self._binds and not caller.token.is_for(path):
             return False
         self._used[caller.token.id] = micros()
         return True

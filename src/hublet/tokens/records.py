@@ -139,6 +139,15 @@ class TokenRecord:
     access_id: str | None = None
     # The organization that it is confined to; it works as long as its user is a member.
     organization_id: str | None = None
+    # The part of the hub that it was asked for (RFC 8707), as a path such as /mcp, several with
+    # blanks between them; None: the whole hub.
+    resource: str | None = None
+
+    def is_for(self, path: str) -> bool:
+        """Tell whether the token was asked for what lies at this path."""
+        return self.resource is None or any(
+            path == part or path.startswith(f"{part}/") for part in self.resource.split()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

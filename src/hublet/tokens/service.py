@@ -177,6 +177,7 @@ def new_app_token(  # noqa: PLR0913 - as above
     app_id: str,
     access_id: str,
     organization_id: str | None = None,
+    resource: str | None = None,
 ) -> tuple[TokenRecord, str]:
     """Make a credential with its value; nothing is kept of it before `add_tokens`."""
     value = new_credential(hub.settings.tokens.prefix, kind)
@@ -193,6 +194,7 @@ def new_app_token(  # noqa: PLR0913 - as above
         app_id=app_id,
         access_id=access_id,
         organization_id=organization_id,
+        resource=resource,
     )
     return token, value
 

@@ -21,10 +21,10 @@ from hublet.tokens.records import (
 
 _COLUMNS = (
     "t.id, t.kind, t.user_id, t.name, t.role, t.grants, t.hint, t.created_at, t.expires_at, "
-    "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id"
+    "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id, t.resource"
 )
 # How many values a row has when it is added.
-_WIDTH = 13
+_WIDTH = 14
 
 
 async def add(conn: Connection, tokens: Sequence[tuple[TokenRecord, str]]) -> int:
@@ -34,7 +34,7 @@ async def add(conn: Connection, tokens: Sequence[tuple[TokenRecord, str]]) -> in
         f"""
         INSERT INTO tokens
             (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at, app_id,
-             access_id, organization_id)
+             access_id, organization_id, resource)
         VALUES {_row_placeholders(len(tokens))} ON CONFLICT DO NOTHING
         """,
         *values,
@@ -51,7 +51,7 @@ def _row_values(token: TokenRecord, digest: str) -> tuple[object, ...]:
         token.id, digest, token.kind, token.user_id, token.name, token.role,
         _grants_text(token.grants), token.hint, to_micros(token.created_at),
         to_micros(token.expires_at) if token.expires_at else None, token.app_id, token.access_id,
-        token.organization_id,
+        token.organization_id, token.resource,
     )  # fmt: skip
 
 
@@ -246,6 +246,7 @@ def _record(row: Row) -> TokenRecord:
         app_id=row["app_id"],
         access_id=row["access_id"],
         organization_id=row["organization_id"],
+        resource=row["resource"],
     )
 
 

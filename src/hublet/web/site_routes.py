@@ -1,6 +1,8 @@
 """HTTP for the site itself: the description in its three forms, static files, what robots ask."""
 
 import asyncio
+from functools import cache
+from importlib.resources import files
 from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import FastAPI, Query, Request, Response
@@ -201,6 +203,19 @@ _ROBOTS = Document(
     body=b"User-agent: *\nDisallow: /api/\nDisallow: /settings\nDisallow: /search\n",
     media_type="text/plain",
 )
+
+
+@router.get("/llms.txt", include_in_schema=False)
+async def get_llms_txt(request: Request) -> Response:
+    """Tell agents, in Markdown, what this hub is and where to go on."""
+    text = _llms_text().replace("{base}", request.app.state.settings.base_url)
+    body = Document(body=text.encode(), media_type="text/markdown; charset=utf-8")
+    return document_response(request, body)
+
+
+@cache
+def _llms_text() -> str:
+    return files("hublet.web").joinpath("templates", "llms.txt").read_text(encoding="utf-8")
 
 
 @router.get("/robots.txt", include_in_schema=False)

@@ -313,6 +313,17 @@ class OAuthSettings:
         ISSUERS,
         "Whose ID tokens trusted publishers may exchange; empty: nobody's.",
     )
+    client_documents: bool = setting(
+        True,
+        FLAG,
+        "Apps may be known by a document at their own address, which the hub fetches; switch it off "
+        "where the hub cannot reach the internet, and apps register instead.",
+    )
+    bind_tokens: bool = setting(
+        False,
+        FLAG,
+        "A token that an app asked for one resource, such as /mcp, works nowhere else on the hub.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

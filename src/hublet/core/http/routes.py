@@ -2,16 +2,24 @@
 
 import secrets
 from datetime import timedelta
+from typing import NoReturn
 
 from fastapi import Request
 from starlette.responses import Response
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.core.errors import AuthenticationNeeded, Unavailable
+from hublet.core.errors import AuthenticationNeeded, NotFound, Unavailable
 from hublet.core.http.faults import Fault, Faults
 from hublet.core.http.routers import Router
-from hublet.core.http.schemas import AgentHarnesses, Clock, Health, MoveClock, PlanFault
+from hublet.core.http.schemas import (
+    AgentHarnesses,
+    Clock,
+    Health,
+    MoveClock,
+    PlanFault,
+    ProvisionedServices,
+)
 from hublet.core.http.transactions import Db
 from hublet.core.metrics import Metrics
 from hublet.core.schema import Done
@@ -57,12 +65,38 @@ def _check_metrics_token(request: Request, expected: str | None) -> None:
 
 
 clients_router = Router()
+_PROVISIONING = "/api/agentic/provisioning"
 
 
 @clients_router.get("/api/agent-harnesses", tags=["agents"], openapi_extra={"security": []})
 async def list_agent_harnesses() -> AgentHarnesses:
     """Answer the public client's start-up question: this hub knows no agent harnesses."""
     return AgentHarnesses(standardEnvVars=[], harnesses={})
+
+
+@clients_router.get(f"{_PROVISIONING}/health", tags=["agents"], openapi_extra={"security": []})
+async def check_provisioning() -> Health:
+    """Tell a program that looks for services that the hub is there."""
+    return Health(status="ok")
+
+
+@clients_router.get(f"{_PROVISIONING}/services", tags=["agents"], openapi_extra={"security": []})
+async def list_provisioned_services() -> ProvisionedServices:
+    """List what agents may buy here: nothing, because nothing here costs anything."""
+    return ProvisionedServices(data=[])
+
+
+@clients_router.api_route(
+    f"{_PROVISIONING}/{{rest:path}}",
+    response_model=None,
+    methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+    include_in_schema=False,
+)
+async def refuse_provisioning() -> NoReturn:
+    raise NotFound(
+        "This hub sells no accounts and no services: a person makes a token at "
+        "/settings/tokens, or allows an app by the device flow. See /llms.txt."
+    )
 
 
 @clients_router.get(

@@ -19,6 +19,12 @@ class AgentHarnesses(Schema):
     harnesses: dict[str, str]
 
 
+class ProvisionedServices(Schema):
+    """Services that agents can buy; a self-hosted hub has none."""
+
+    data: list[str]
+
+
 class MoveClock(Schema):
     # A year each way reaches every schedule and every expiry there is.
     advanceSeconds: Annotated[float, Field(ge=-31_536_000, le=31_536_000)]

@@ -101,5 +101,6 @@ def _generate_access_token(
         expires_at=at + life,
         app_id=app.id,
         access_id=access.id,
+        resource=access.permission.resource,
     )
     return token, int(life.total_seconds())

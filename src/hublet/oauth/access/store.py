@@ -13,7 +13,7 @@ from hublet.oauth.scopes import permission_record, to_json_list
 ACCESS_COLUMNS = (
     "a.id, a.user_id, a.app_id, a.via, a.scopes, a.organization_ids, a.session_id, "
     "a.authenticated_at, a.address, a.agent, a.created_at, a.last_used_at, a.expires_at, "
-    "a.ended_at"
+    "a.ended_at, a.resource"
 )
 
 
@@ -23,14 +23,14 @@ async def add(conn: Connection, access: Access) -> None:
         """
         INSERT INTO oauth_accesses
             (id, user_id, app_id, via, scopes, organization_ids, session_id, authenticated_at,
-             address, agent, created_at, last_used_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             address, agent, created_at, last_used_at, expires_at, resource)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         """,
         access.id, permission.user_id, permission.app_id, access.via, to_json_list(permission.scopes),
         to_json_list(permission.organization_ids), access.session_id,
         to_micros(access.authenticated_at) if access.authenticated_at else None, access.address,
         access.agent, to_micros(access.created_at), to_micros(access.last_used_at),
-        to_micros(access.expires_at),
+        to_micros(access.expires_at), permission.resource,
     )  # fmt: skip
 
 

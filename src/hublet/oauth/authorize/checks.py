@@ -22,11 +22,10 @@ from hublet.oauth.errors import (
     RedirectUriUnknown,
     UnreadableRequest,
     invalid_request,
-    invalid_target,
 )
 from hublet.oauth.records import OAuthApp, RedirectTarget
 from hublet.oauth.redirect_uris import describe_difference, matches
-from hublet.oauth.scopes import scopes_requested_by
+from hublet.oauth.scopes import resource_of, scopes_requested_by
 
 # A state of 8 KiB whose every byte is percent-encoded, and room for the rest.
 MAX_QUERY_BYTES = 32_768
@@ -116,17 +115,20 @@ def check_request(
         _check_repetition(parameters)
         _check_response_type(parameters)
         _check_request_objects(parameters)
-        _check_resource(parameters, base_url)
+        resource = resource_of(parameters.all_of("resource"), base_url=base_url)
         return AuthorizationRequest(
             app=app,
             target=target,
             challenge=_challenge(app, parameters),
-            scopes=scopes_requested_by(app, parameters.find("scope")),
+            scopes=scopes_requested_by(
+                app, parameters.find("scope"), for_resource=resource is not None
+            ),
             nonce=_nonce(parameters),
             prompts=_prompts(parameters),
             max_age=_seconds(parameters, "max_age"),
             signed_in_after=_seconds(parameters, "signed_in_after"),
             organization_ids=_organization_ids(parameters),
+            resource=resource,
         )
     except OAuthError as error:
         raise RedirectedError(error.error, error.description, target=target) from None
@@ -172,13 +174,6 @@ def _check_request_objects(parameters: AuthorizationParameters) -> None:
     for name in ("request", "request_uri", "registration"):
         if parameters.find(name) is not None:
             raise OAuthError(f"{name}_not_supported", f"{name} is not supported.")
-
-
-def _check_resource(parameters: AuthorizationParameters, base_url: str) -> None:
-    # RFC 8707: tokens are for this hub, and for nobody else.
-    for resource in parameters.all_of("resource"):
-        if resource != base_url and not resource.startswith(f"{base_url}/"):
-            raise invalid_target("resource must be an address of this hub.")
 
 
 def _challenge(app: OAuthApp, parameters: AuthorizationParameters) -> str | None:

@@ -33,6 +33,8 @@ class AuthorizationRequest:
     signed_in_after: int | None = None
     # Those that the app asks for; the person chooses.
     organization_ids: frozenset[str] = frozenset()
+    # The part of the hub that the token is to be for, as in `TokenRecord`.
+    resource: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,7 @@ def permission_of(
         app_id=request.app.id,
         scopes=request.scopes,
         organization_ids=organization_ids,
+        resource=request.resource,
     )
 
 

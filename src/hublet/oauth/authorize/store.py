@@ -19,7 +19,7 @@ from hublet.oauth.scopes import permission_record, scopes_from_json, to_json_lis
 
 _CODE_COLUMNS = (
     "digest, app_id, user_id, redirect_uri, challenge, nonce, scopes, organization_ids, "
-    "session_id, authenticated_at, address, agent, expires_at, used_at, access_id"
+    "session_id, authenticated_at, address, agent, expires_at, used_at, access_id, resource"
 )
 
 
@@ -31,13 +31,13 @@ async def add_code(
         """
         INSERT INTO oauth_codes
             (digest, app_id, user_id, redirect_uri, challenge, nonce, scopes, organization_ids,
-             session_id, authenticated_at, address, agent, created_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+             session_id, authenticated_at, address, agent, created_at, expires_at, resource)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
         """,
         digest, permission.app_id, permission.user_id, code.redirect_uri, code.challenge,
         code.nonce, to_json_list(permission.scopes), to_json_list(permission.organization_ids),
         code.session_id, to_micros(code.authenticated_at), code.address, code.agent, micros(),
-        expires_at,
+        expires_at, permission.resource,
     )  # fmt: skip
 
 

@@ -38,6 +38,8 @@ async def resolve_document_app(
         raise UnknownApp
     if objection := broken_client_id_rule(client_id, issuer=issuer):
         raise UnknownApp(objection)
+    if not database.hub.settings.oauth.client_documents:
+        raise UnknownApp("This hub fetches no documents of apps.")
     async with database.read() as conn:
         cached = await store.find(conn, client_id)
     if cached is not None and cached.is_usable(now(), may_be_stale=may_be_stale):

@@ -14,7 +14,13 @@ from hublet.oauth.authorize import codes
 from hublet.oauth.authorize.records import AuthorizationCode
 from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import InvalidClient, OAuthError, invalid_grant, invalid_request
-from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest, check_target
+from hublet.oauth.grants.context import (
+    GrantContext,
+    GrantResult,
+    TokenRequest,
+    check_resource,
+    check_target,
+)
 from hublet.oauth.records import OAuthApp, Via
 
 
@@ -59,6 +65,8 @@ async def _redeem(code_request: _CodeRequest, conn: Connection) -> GrantResult |
         return await _refuse_reuse(conn, code)
     if code.expires_at <= now():
         raise _invalid_code()
+    base_url = conn.hub.settings.base_url
+    check_resource(code_request.request, code.content.permission, base_url=base_url)
     _check_binding(app, code, code_request)
     if code.content.challenge and not codes.verifier_matches(
         code_request.verifier or "", code.content.challenge

@@ -15,7 +15,8 @@ from hublet.oauth.access.records import IssuedTokens
 from hublet.oauth.clients import ClientCredentials
 from hublet.oauth.devices.records import Device
 from hublet.oauth.errors import OAuthError, invalid_request, invalid_target
-from hublet.oauth.records import OAuthApp
+from hublet.oauth.records import OAuthApp, Permission
+from hublet.oauth.scopes import resource_of
 from hublet.tokens.records import Scope
 
 T = TypeVar("T")
@@ -73,9 +74,14 @@ class ExchangeTerms:
 def check_target(request: TokenRequest, *, base_url: str) -> None:
     """Refuse a token for another server (RFC 8707): tokens are for this hub only."""
     for name in ("resource", "audience"):
-        for target in (request.find(name) or "").split():
-            if target != base_url and not target.startswith(f"{base_url}/"):
-                raise invalid_target(f"{name} must be an address of this hub.")
+        resource_of((request.find(name) or "").split(), base_url=base_url, name=name)
+
+
+def check_resource(request: TokenRequest, permission: Permission, *, base_url: str) -> None:
+    """Refuse a token for another part of the hub than the person was asked about (RFC 8707, 2.2)."""
+    asked = resource_of((request.find("resource") or "").split(), base_url=base_url)
+    if permission.resource is not None and asked not in {None, permission.resource}:
+        raise invalid_target("resource must be the one of the authorization request.")
 
 
 class PollTracker:

@@ -15,7 +15,13 @@ from hublet.oauth.access.issuance import generate_tokens, issue_access_token, sa
 from hublet.oauth.access.records import EndReason, Holder, IssuedTokens, RefreshToken
 from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import OAuthError, invalid_grant
-from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest, check_target
+from hublet.oauth.grants.context import (
+    GrantContext,
+    GrantResult,
+    TokenRequest,
+    check_resource,
+    check_target,
+)
 from hublet.oauth.records import OAuthApp
 from hublet.oauth.scopes import requested_scopes
 from hublet.tokens.records import Scope
@@ -36,6 +42,7 @@ async def _redeem(request: TokenRequest, value: str, conn: Connection) -> GrantR
     if refresh is None or refresh.access.permission.app_id != app.id or not refresh.is_alive:
         raise _invalid_refresh_token()
     permission = refresh.access.permission
+    check_resource(request, permission, base_url=conn.hub.settings.base_url)
     scopes = requested_scopes(request.find("scope"), allowed=permission.scopes)
     if not await access_store.use(conn, refresh.access.id):
         raise _invalid_refresh_token()

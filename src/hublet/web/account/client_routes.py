@@ -1,5 +1,7 @@
 """HTTP for what programs of a person connect with: SSH keys, and MCP tools."""
 
+import json
+
 from fastapi import Response
 
 from hublet.accounts.settings import ssh_keys, store
@@ -10,6 +12,7 @@ from hublet.core.errors import HubError, NotFound
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
 from hublet.mcp import service as mcp
+from hublet.mcp.records import INFO_BY_NAME, MCP_PATH, SWITCHED_TOOLS
 from hublet.mcp.schemas import UpdateMcpTools
 from hublet.repos.browse import lists
 from hublet.repos.browse.records import ListOrder, RepoFilter
@@ -59,12 +62,14 @@ async def get_mcp_page(visit: SignedInVisit) -> Response:
 
 @router.post(_MCP)
 async def change_mcp_tools(visit: SignedInVisit, form: FormFields) -> Response:
-    """Choose tools: built-in ones by name, spaces from the list or by name."""
+    """Choose tools: built-in ones and spaces, from the lists or by name."""
     visit.check(form, _MCP)
-    built_in = form.get("tools", "").replace(",", " ").split()
+    built_in = [*form.getlist("tool"), *form.get("tools", "").replace(",", " ").split()]
     spaces = [*form.getlist("space"), *form.get("other", "").replace(",", " ").split()]
     try:
-        request = read_as(UpdateMcpTools, builtInTools=built_in, spaceTools=spaces)
+        request = read_as(
+            UpdateMcpTools, builtInTools=list(dict.fromkeys(built_in)), spaceTools=spaces
+        )
         async with visit.database.transaction() as conn:
             await mcp.update(conn, visit.person, request)
     except (*REFUSALS, NotFound) as error:
@@ -99,19 +104,43 @@ async def _show_mcp(
         tools = await mcp.tools_of(conn, visit.person)
         own = await _list_own_spaces(conn, visit)
     chosen = [space.full_name for space in tools.spaces]
+    switched = tools.built_in if form is None else tuple(form.getlist("tool"))
+    unknown = " ".join(name for name in tools.built_in if name not in INFO_BY_NAME)
     return await render(
         visit,
         "account/mcp.html",
         frame=frame,
         status=200 if problem is None else status_of(problem),
         form_token=visit.form_token(_MCP),
-        tools=" ".join(tools.built_in) if form is None else form.get("tools", ""),
+        built_in=SWITCHED_TOOLS,
+        switched=switched,
+        tools=unknown if form is None else form.get("tools", ""),
         spaces=list(dict.fromkeys([*chosen, *own])),
         chosen=chosen if form is None else form.getlist("space"),
         other="" if form is None else form.get("other", ""),
-        base_url=visit.settings.base_url,
+        configurations=_configurations(f"{visit.settings.base_url}{MCP_PATH}"),
         problem=None if problem is None else problem.message,
     )
+
+
+def _configurations(address: str) -> list[tuple[str, str, str]]:
+    """Return how assistants are told of the server: a title, where it goes, and the text."""
+    servers = {"hublet": {"url": f"{address}?login"}}
+    typed = {"hublet": {"type": "http", "url": f"{address}?login"}}
+    return [
+        (
+            "Claude Code",
+            "in a terminal",
+            f'claude mcp add --transport http hublet "{address}?login"',
+        ),
+        ("VS Code", "in .vscode/mcp.json", json.dumps({"servers": typed}, indent=2)),
+        ("Cursor", "in .cursor/mcp.json", json.dumps({"mcpServers": servers}, indent=2)),
+        (
+            "With a token",
+            "for what cannot sign in, and for notifications",
+            f'claude mcp add --transport http hublet {address} --header "Authorization: Bearer $HF_TOKEN"',
+        ),
+    ]
 
 
 async def _list_own_spaces(conn: Reader, visit: PageVisit) -> list[str]:
