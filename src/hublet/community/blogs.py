@@ -67,6 +67,7 @@ async def _owner_id(conn: Reader, caller: Caller, organization: str | None) -> s
     owner = await organizations.get_as(
         conn, organization, user_id=caller.user_id, needed=Role.write
     )
+    caller.check_reaches(owner.id)
     return owner.id
 
 
@@ -98,6 +99,8 @@ async def owns(conn: Reader, caller: Caller, blog: Thread) -> bool:
     """
     if blog.owner_id == caller.user_id:
         return True
+    if caller.is_blocked(blog.owner_id or ""):
+        return False
     role = await role_of(conn, blog.owner_id or "", user_id=caller.user_id)
     needed = Role.write if blog.author_id == caller.user_id else Role.admin
     return role is not None and role.covers(needed)

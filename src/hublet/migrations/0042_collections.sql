@@ -1,1 +1,2 @@
 -- Collections: lists of repositories, papers and other collections, with notes, order and upvotes.
+SELECT 1;

@@ -1,1 +1,2 @@
 -- Tokens that are bound to the MCP server.
+SELECT 1;

@@ -65,11 +65,13 @@ async def list_of(
           AND ($3 = '' OR action = $3 OR action LIKE $3 || '.%')
           AND ($4 = '' OR lower(actor_name) = $4) AND at >= $5 AND at < $6
           AND ($8 = '' OR lower(target) LIKE $8 ESCAPE '~' OR lower(details) LIKE $8 ESCAPE '~')
+          AND ($9 = '' OR address = $9)
         ORDER BY id DESC LIMIT $7
         """,
         organization_id, before or "g", audit_filter.action, audit_filter.actor.lower(),
         audit_filter.since, audit_filter.until, limit,
         like_pattern(audit_filter.search.lower()) if audit_filter.search else "",
+        audit_filter.address,
     )  # fmt: skip
     return [_audit_entry(row) for row in rows]
 
