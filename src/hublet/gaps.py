@@ -32,10 +32,10 @@ POST             /api/jobs/{job:path}/auth-check/{permission}                   
 
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/billing/usage/live                                   users               billing
-GET              /api/settings/metrics/live                                             users               live metrics
+GET              /api/settings/metrics/live                                             users               live metrics of an account (those of a job are at /api/jobs/{namespace}/{id}/metrics)
 GET              /api/settings/billing/{rest:path}                                      users               billing
 GET              /api/organizations/{org}/billing/{rest:path}                           orgs                billing
-PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on
+PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7: collections, papers, posts, blogs.
 GET POST         /api/collections                                                       collections         collections

@@ -124,6 +124,7 @@ PRELUDES: dict[str, str] = {
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
     "repositories": A_HUB + ADA + VARIABLES,
     "storage": A_HUB + ADA + VARIABLES,
+    "organizations": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,
     "operating": A_HUB + ADA,
     "backup": A_HUB + ADA,

@@ -86,6 +86,20 @@ _READ_SCOPES = frozenset(
 )
 
 
+# The public service's names of what a service account's token may do, and our scopes.
+PERMISSIONS = {
+    "repo.content.read": Scope.read_repos,
+    "repo.write": Scope.write_repos,
+    "collection.read": Scope.read_collections,
+    "collection.write": Scope.write_collections,
+    "job.write": Scope.jobs,
+    "org.read": Scope.read_memberships,
+    "inference.serverless.write": Scope.inference_api,
+    "inference.endpoints.infer.write": Scope.read_endpoints,
+    "inference.endpoints.write": Scope.write_endpoints,
+}
+
+
 def with_included(scopes: frozenset[Scope]) -> frozenset[Scope]:
     return scopes.union(*(_INCLUDED.get(scope, ()) for scope in scopes))
 

@@ -18,6 +18,7 @@ from hublet.tokens.errors import (
     UnknownValue,
 )
 from hublet.tokens.records import (
+    PERMISSIONS,
     Caller,
     Grants,
     OrganizationToken,
@@ -27,19 +28,6 @@ from hublet.tokens.records import (
     scopes_of,
 )
 from hublet.tokens.schemas import CreateToken, UpdateServiceToken
-
-# The public service's names of what a service account's token may do, and our scopes.
-PERMISSIONS = {
-    "repo.content.read": Scope.read_repos,
-    "repo.write": Scope.write_repos,
-    "collection.read": Scope.read_collections,
-    "collection.write": Scope.write_collections,
-    "job.write": Scope.jobs,
-    "org.read": Scope.read_memberships,
-    "inference.serverless.write": Scope.inference_api,
-    "inference.endpoints.infer.write": Scope.read_endpoints,
-    "inference.endpoints.write": Scope.write_endpoints,
-}
 
 
 async def issue(

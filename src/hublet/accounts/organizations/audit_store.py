@@ -1,5 +1,6 @@
 """Audit logs of organizations and of the hub: written in the transaction of each change."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -74,6 +75,26 @@ async def list_of(
         audit_filter.address,
     )  # fmt: skip
     return [_audit_entry(row) for row in rows]
+
+
+_WORD = re.compile(r"(author|ip|type):(\S+)|(\S+)")
+
+
+def parse_query(text: str) -> AuditFilter:
+    """Read a query such as `author:ada type:repo.create engine`: fields, and words to search for."""
+    fields: dict[str, str] = {}
+    words: list[str] = []
+    for name, value, word in _WORD.findall(text):
+        if name:
+            fields[name] = value
+        else:
+            words.append(word)
+    return AuditFilter(
+        action=fields.get("type", ""),
+        actor=fields.get("author", ""),
+        address=fields.get("ip", ""),
+        search=" ".join(words),
+    )
 
 
 async def list_of_all(conn: Reader, *, before: str = "", limit: int = 50) -> list[AuditEntry]:
