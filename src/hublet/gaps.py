@@ -22,24 +22,11 @@ from hublet.core.http.routers import DeferredRoute, Router
 _TABLE = """
 
 # Client contract 7: people and organizations.
-GET              /api/users/{user}/socials                                              users               social handles
-GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
 GET              /api/users/{user}/billing/usage/live                                   users               billing
-GET              /api/avatars/{namespace}                                               users               avatars
-GET              /api/settings/metrics/live                                             users               live metrics
+GET              /api/settings/metrics/live                                             users               live metrics of an account (those of a job are at /api/jobs/{namespace}/{id}/metrics)
 GET              /api/settings/billing/{rest:path}                                      users               billing
-GET              /api/organizations/{org}/socials                                       orgs                social handles
-PUT              /api/organizations/{org}/members/{user}/role                           orgs                member roles at this address
-GET              /api/organizations/{org}/audit-log/export                              orgs                audit log export
 GET              /api/organizations/{org}/billing/{rest:path}                           orgs                billing
-GET PATCH        /api/organizations/{org}/settings/network-security                     orgs                network security settings
-PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on
-GET              /api/organizations/{org}/settings/tokens                               orgs                token lists for organizations
-POST             /api/organizations/{org}/settings/tokens/{id}/revoke                   orgs                token lists for organizations
-PATCH            /api/organizations/{org}/service-accounts/{id}/tokens/{token}          service-accounts    changes to service account tokens
-POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/rotate   service-accounts    rotation of service account tokens
-POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address
-PATCH DELETE     /api/organizations/{org}/resource-groups/{id}/users/{user}             resource-groups     resource group members at this address
+PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console

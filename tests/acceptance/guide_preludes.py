@@ -125,6 +125,7 @@ PRELUDES: dict[str, str] = {
     "mcp": A_HUB + ADA + VARIABLES,
     "repositories": A_HUB + ADA + VARIABLES,
     "storage": A_HUB + ADA + VARIABLES,
+    "organizations": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,
     "operating": A_HUB + ADA,
     "backup": A_HUB + ADA,

@@ -34,6 +34,7 @@ def test_these_are_all_commands() -> None:
         "user reset-link",
         "org add", "org list", "org plan", "org visibility",
         "org member add", "org member role", "org member remove", "org member list",
+        "org audit", "org token list", "org token revoke", "org network",
         "token create", "token list", "token revoke",
         "registry-credentials set", "registry-credentials list", "registry-credentials remove",
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",

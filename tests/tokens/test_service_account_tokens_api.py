@@ -159,3 +159,72 @@ async def test_a_token_of_another_account_is_not_found(
 
     assert response.status_code == 404
     assert response.json() == {"error": f"There is no token {token['id']}."}
+
+
+async def test_a_token_gets_another_name_and_other_rights(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await engines(database)
+    account = await create(client, ada)
+    created = await issue(client, ada, account["id"], role="write")
+    path = f"{PATH}/{account['id']}/tokens/{created['token']['id']}"
+
+    body = {"displayName": "reader", "permissions": ["repo.content.read", "job.write"]}
+    changed = await client.patch(path, headers=ada, json=body)
+
+    assert changed.json() == {
+        "_id": created["token"]["id"],
+        "displayName": "reader",
+        "permissions": ["repo.content.read", "job.write"],
+        "repoIds": [],
+        "repoPermissions": [],
+        "endpointPatterns": [],
+        "skipNetworkSecurity": False,
+    }
+    bot = bearer(created["value"])
+    refused = await client.post("/api/repos/create", headers=bot, json={"name": "engines/new"})
+    assert refused.status_code == 403
+    assert (await audit_lines(client, ada))[-1][0] == "service-account-token.update"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"permissions": ["org.write"]},
+        {"permissions": ["everything"]},
+        {"repoIds": ["a" * 24]},
+        {"endpointPatterns": ["gpt*"]},
+        {"displayName": ""},
+    ],
+)
+async def test_rights_that_a_token_cannot_have_are_refused(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, body: dict[str, object]
+) -> None:
+    await engines(database)
+    account = await create(client, ada)
+    created = await issue(client, ada, account["id"], role="write")
+
+    refused = await client.patch(
+        f"{PATH}/{account['id']}/tokens/{created['token']['id']}", headers=ada, json=body
+    )
+
+    assert refused.status_code == 400
+    assert next(iter(body)) in refused.json()["error"]
+
+
+async def test_a_rotated_token_is_dead_at_once(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await engines(database)
+    account = await create(client, ada)
+    created = await issue(client, ada, account["id"], role="write")
+    path = f"{PATH}/{account['id']}/tokens/{created['token']['id']}/rotate"
+    assert (await client.get(WHOAMI, headers=bearer(created["value"]))).status_code == 200
+
+    rotated = (await client.post(path, headers=ada)).json()
+
+    assert (await client.get(WHOAMI, headers=bearer(created["value"]))).status_code == 401
+    assert (await client.get(WHOAMI, headers=bearer(rotated["token"]))).status_code == 200
+    assert rotated["tokenInfo"]["displayName"] == "ci"
+    assert rotated["tokenInfo"]["last4"] == rotated["token"][-4:]
+    assert (await client.post(path, headers=ada)).status_code == 404

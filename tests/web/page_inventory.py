@@ -225,6 +225,7 @@ PAGES = (
     _page("service accounts", "/organizations/analytical/settings/service-accounts"),
     _page("service account", "/organizations/analytical/settings/service-accounts/{account}"),
     _page("tokens of an organization", "/organizations/analytical/settings/tokens"),
+    _page("networks of an organization", "/organizations/analytical/settings/network-security"),
     _page("applications of an organization", "/organizations/analytical/settings/oauth"),
     _page("audit log", "/organizations/analytical/settings/audit-log"),
     _page("audit log, nothing found", "/organizations/analytical/settings/audit-log?actor=nobody"),

@@ -11,11 +11,10 @@ import httpx2
 import pytest
 
 import hublet
-from hublet.accounts.records import Organization, OrganizationPlan, Role
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Organization, OrganizationPlan, Role
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.tokens import service as tokens
-from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
 from hublet.web.organizations import audit_routes, audit_words
 from login.login_pages import a_person, form_token_of, log_in, notices_in
 from people import Headers, a_token, a_user, an_organization, sign_in
@@ -25,8 +24,8 @@ from workers import drain
 
 ROOT = "/organizations/engines/settings"
 PAGES = (
-    "profile", "members", "resource-groups", "service-accounts", "tokens", "oauth", "audit-log",
-    "scim", "usage",
+    "profile", "members", "resource-groups", "service-accounts", "tokens", "network-security", "oauth",
+    "audit-log", "scim", "usage",
 )  # fmt: skip
 
 
@@ -470,47 +469,62 @@ async def test_plans_without_a_feature_say_so(
         assert shown.all("form") == []
 
 
-async def test_administrators_end_what_was_given_for_the_organization_alone(
+async def test_administrators_cut_tokens_of_others_off(
     client: httpx2.AsyncClient, database: Database, engines: Organization, ada: Headers
 ) -> None:
-    """A member's token for all of the account is not theirs to see."""
-    account = await a_service_account(client, ada)
-    await send(client, account, f"{account}/tokens", name="runner", role="write", days="0")
-    mine = await a_token(database, "ada")
+    """A token for all of an account works on elsewhere; one's own has no button."""
+    grace = await a_user(database, "grace")
     async with database.transaction() as conn:
-        _, given = await tokens.issue(
-            conn,
-            user_id=(await a_user(database, "ada")).id,
-            name="for engines",
-            role=TokenRole.fine_grained,
-            grants=Grants(
-                scoped=(
-                    ScopedGrant(
-                        entity_id=engines.id,
-                        entity_type="org",
-                        entity_name=engines.name,
-                        scopes=frozenset({Scope.read_repos}),
-                    ),
-                )
-            ),
-        )
+        await organizations.set_member(conn, OPERATOR, engines, grace, Role.write)
+    value = await a_token(database, "grace")
     page = parse(await client.get(f"{ROOT}/tokens", headers=HTML))
-    assert [each.text for each in page.all("b", class_="name")] == ["runner", "for engines"]
+    assert [each.text for each in page.all("b", class_="name")] == ["ada's token", "grace's token"]
 
-    last = page.one("main").all("form")[-1].attributes["action"]
-    assert last.startswith(f"{ROOT}/tokens/")
-    assert (await submit(client, page, last)).status_code == 303
-    unknown = last.replace(last.split("/")[-2], "0" * 24)
-    token = page.one("main").all("input", name="form_token")[0].attributes["value"]
+    (form,) = page.one("main").all("form")
+    action = form.attributes["action"]
+    assert (await submit(client, page, action)).status_code == 303
+    token = form.one("input", name="form_token").attributes["value"]
+    unknown = action.replace(action.split("/")[-2], "0" * 24)
     missing = await client.post(unknown, data={"form_token": token}, headers=HTML)
 
-    answers = [
-        (await client.get("/api/whoami-v2", headers={"Authorization": f"Bearer {each}"}))
-        for each in (mine, given)
-    ]
-    assert [each.status_code for each in answers] == [200, 401]
+    bearer = {"Authorization": f"Bearer {value}"}
+    assert (await client.get("/api/whoami-v2", headers=bearer)).json()["orgs"] == []
+    assert (await client.get("/api/jobs/engines", headers=bearer)).status_code == 403
     assert missing.status_code == 422
+    assert "Revoked" in parse(await client.get(f"{ROOT}/tokens", headers=HTML)).one("main").text
     assert (await actions_in(client, ada))[0] == "member-token.revoke"
+
+
+@pytest.mark.usefixtures("engines")
+async def test_networks_and_domains_are_changed(client: httpx2.AsyncClient, ada: Headers) -> None:
+    page = f"{ROOT}/network-security"
+    ranges = "127.0.0.0/8\n2001:db8::/32"
+    saved = await send(client, page, page, ranges=ranges, restricted="on")
+    await send(client, page, f"{page}/domains", domain="engines.example", role="read")
+    away = await send(client, page, page, ranges="203.0.113.0/24", restricted="on")
+
+    assert saved.status_code == 303
+    assert (away.status_code, "lock yourself out" in notices_in(away)[0]) == (422, True)
+    found = await client.get("/api/organizations/engines/settings/network-security", headers=ada)
+    assert found.json()["ipRanges"] == ranges.split()
+    shown = parse(await client.get(page, headers=HTML)).one("main").text
+    assert "engines.example" in shown
+    removed = await send(client, page, f"{page}/domains/engines.example/remove")
+    assert removed.status_code == 303
+
+
+@pytest.mark.usefixtures("engines")
+async def test_names_in_other_networks_stand_on_the_page_of_an_organization(
+    client: httpx2.AsyncClient,
+) -> None:
+    page = f"{ROOT}/profile"
+    wrong = await send(client, page, f"{page}/socials", github="not a name")
+    await send(client, page, f"{page}/socials", github="engines", linkedin="engines")
+
+    links = [each.attributes["href"] for each in parse(await client.get("/engines")).all("a")]
+    assert (wrong.status_code, notices_in(wrong)[0][:8]) == (422, "github: ")
+    assert "https://github.com/engines" in links
+    assert "https://www.linkedin.com/company/engines" in links
 
 
 # ---------------------------------------------------------------- applications, log, usage
@@ -618,7 +632,7 @@ def test_every_action_is_said_in_words() -> None:
     action = re.compile(
         r'(?<![\w.])"((?:organization|member|join-request|invitation|resource-group(?:-member)?|repo'
         r"|service-account(?:-token)?|member-token|credential|oauth-app|oauth-settings|token|webhook|job"
-        r'|scim-user|scim-group)\.[a-z-]+)"'
+        r'|email-domain|scim-user|scim-group)\.[a-z-]+)"'
     )
     sources = Path(hublet.__file__).parent
     recorded = {

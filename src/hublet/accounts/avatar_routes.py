@@ -1,19 +1,26 @@
-"""HTTP routes for avatars of users and organizations."""
+"""HTTP routes for avatars and social handles of users and organizations."""
 
 from typing import Any
 
 from fastapi import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from hublet.accounts import avatar_uploads
+from hublet.accounts import avatar_uploads, socials
 from hublet.accounts.avatars import MAX_AVATAR_BYTES, avatar_url
-from hublet.accounts.errors import ImageTooLarge
+from hublet.accounts.errors import ImageTooLarge, OrganizationNotFound
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.schemas import AvatarUrl
+from hublet.accounts.schemas import (
+    AvatarUrl,
+    OrganizationHandles,
+    OrganizationSocials,
+    UserHandles,
+    UserSocials,
+)
+from hublet.accounts.users import service as users
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.conditional_requests import etag_of, has_version
-from hublet.tokens.auth import AccountOwner, actor_of
+from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
 router = Router()
 
@@ -49,6 +56,24 @@ async def get_avatar(request: Request, conn: ReadConn, account_id: str) -> Respo
     if has_version(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(picture.content, media_type=picture.media_type, headers=headers)
+
+
+@router.get(
+    "/api/avatars/{name}",
+    tags=["users"],
+    response_class=Response,
+    status_code=302,
+    responses={302: {"description": "Where the picture is."}},
+)
+async def find_avatar(conn: ReadConn, caller: MaybeCaller, name: str) -> Response:
+    """Go to the picture of the user or the organization of this name; no token is needed."""
+    to_administrator = caller is not None and caller.is_admin
+    try:
+        account_id = (await organizations.get(conn, name)).id
+    except OrganizationNotFound:
+        user = await users.get_visible_user(conn, name, to_administrator=to_administrator)
+        account_id = user.id
+    return RedirectResponse(avatar_url(conn.hub.settings.base_url, account_id), status_code=302)
 
 
 @router.put("/api/settings/avatar", tags=["users"], openapi_extra=_IMAGE_BODY)
@@ -91,6 +116,40 @@ async def remove_organization_avatar(
     organization = await organizations.get_administered(conn, name, user_id=caller.user_id)
     await avatar_uploads.remove_of_organization(conn, actor_of(request, caller), organization)
     return _avatar_url(conn, organization.id)
+
+
+@router.get("/api/users/{name}/socials", tags=["users"])
+async def get_user_socials(conn: ReadConn, caller: MaybeCaller, name: str) -> UserSocials:
+    """Show the handles that a user has in other networks; no token is needed."""
+    to_administrator = caller is not None and caller.is_admin
+    user = await users.get_visible_user(conn, name, to_administrator=to_administrator)
+    return UserSocials.of(user, await socials.get(conn, user.id))
+
+
+@router.patch("/api/settings/socials", tags=["users"])
+async def update_own_socials(conn: Conn, caller: AccountOwner, body: UserHandles) -> UserSocials:
+    """Change the caller's handles in other networks; what is left out stays, "" removes one."""
+    user = await users.get_user_by_id(conn, caller.user_id)
+    await socials.set_of_user(conn, user.id, body.given())
+    return UserSocials.of(user, await socials.get(conn, user.id))
+
+
+@router.get("/api/organizations/{name}/socials", tags=["orgs"])
+async def get_organization_socials(conn: ReadConn, name: str) -> OrganizationSocials:
+    """Show the handles that an organization has in other networks; no token is needed."""
+    organization = await organizations.get(conn, name)
+    return OrganizationSocials.of(organization, await socials.get(conn, organization.id))
+
+
+@router.patch("/api/organizations/{name}/socials", tags=["orgs"])
+async def update_organization_socials(
+    request: Request, conn: Conn, caller: AccountOwner, name: str, body: OrganizationHandles
+) -> OrganizationSocials:
+    """Change an organization's handles in other networks; what is left out stays, "" removes one."""
+    organization = await organizations.get_administered(conn, name, user_id=caller.user_id)
+    actor = actor_of(request, caller)
+    await socials.set_of_organization(conn, actor, organization, body.given())
+    return OrganizationSocials.of(organization, await socials.get(conn, organization.id))
 
 
 def _avatar_url(conn: Reader, account_id: str) -> AvatarUrl:

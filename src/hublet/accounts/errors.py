@@ -10,6 +10,10 @@ InvalidRequest  400
 ├── TooManyEmails
 ├── TooManySshKeys
 ├── InvalidJoinRequest
+├── InvalidNetworkSecurity
+├── InvalidEmailDomain
+├── InvalidSocialHandle
+├── NoSuchRole
 ├── TooManyInvitations
 └── NotAnImage
 NotAllowed  403
@@ -28,6 +32,7 @@ NotFound  404
 ├── ResourceGroupNotFound
 ├── NotInResourceGroup
 ├── JoinRequestNotFound
+├── EmailDomainNotFound
 ├── InvitationNotFound
 └── ServiceAccountNotFound
 Conflict  409
@@ -39,6 +44,8 @@ Conflict  409
 ├── EmailNotVerified
 ├── EmailIsPrimary
 ├── SshKeyTaken
+├── WouldLockOut
+├── GroupProvisioned
 ├── ResourceGroupNameTaken
 └── ResourceGroupInUse
 TooLarge  413
@@ -91,6 +98,43 @@ class NotAMember(NotFound):
 
 class InvalidJoinRequest(InvalidRequest):
     pass
+
+
+class InvalidNetworkSecurity(InvalidRequest):
+    pass
+
+
+class InvalidEmailDomain(InvalidRequest):
+    pass
+
+
+class InvalidSocialHandle(InvalidRequest):
+    pass
+
+
+class NoSuchRole(InvalidRequest):
+    pass
+
+
+class EmailDomainNotFound(NotFound):
+    def __init__(self, domain: str, organization: str) -> None:
+        super().__init__(f"{domain} is no e-mail domain of {organization}.")
+
+
+class WouldLockOut(Conflict):
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"Your own address, {address}, is in none of the ipRanges: you would lock yourself out. "
+            "Add it, or a network that it is in."
+        )
+
+
+class GroupProvisioned(Conflict):
+    def __init__(self, group: str) -> None:
+        super().__init__(
+            f"The members of {group} come from an identity provider (SCIM): "
+            "others cannot join it by themselves."
+        )
 
 
 class JoinRequestNotFound(NotFound):

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 from hublet.core.dataclasses import dataclass
@@ -190,6 +191,72 @@ class ResourceGroupRecord:
     name: str
     description: str
     created_at: datetime
+    # The role with which members of the organization join by themselves; None: they do not.
+    auto_join_role: Role | None = None
+    # Who does, in the public service's words: all, read_plus.
+    auto_join_scope: str | None = None
+
+
+IpRange = IPv4Network | IPv6Network
+
+
+def is_within(address: str, ranges: tuple[IpRange, ...]) -> bool:
+    """Tell whether an address lies in one of the networks; what is no address lies in none."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    # An IPv4 client of a socket for both families has an address such as ::ffff:192.0.2.1.
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return any((mapped or parsed) in network for network in ranges)
+
+
+class NetworkAuthentication(StrEnum):
+    """Whether requests from an organization's networks need a token."""
+
+    no = "no"
+    # Until an administrator of the hub agrees: it binds everybody in these networks.
+    pending = "pending"
+    yes = "yes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSecurity:
+    """Networks of an organization, and what they are for."""
+
+    ip_ranges: tuple[IpRange, ...] = ()
+    # Whether members reach the organization from these networks alone.
+    is_restricted: bool = False
+    authentication: NetworkAuthentication = NetworkAuthentication.no
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganizationLimit:
+    """An organization that a credential does not reach, or from some networks alone."""
+
+    organization_id: str
+    organization_name: str
+    # Where it works; None: nowhere, since an administrator cut it off.
+    ip_ranges: tuple[IpRange, ...] | None = None
+
+    @property
+    def sentence(self) -> str:
+        name = self.organization_name or "the organization"
+        if self.ip_ranges is None:
+            return (
+                f"Your token has been revoked by an administrator of {name}: "
+                "it works elsewhere, but not there any more."
+            )
+        return f"{name} is only reached from its own networks, and your address is in none of them."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmailDomain:
+    """A domain whose people may join an organization, and the role that they get."""
+
+    domain: str
+    role: Role
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +283,8 @@ class AuditFilter:
     actor: str = ""
     # A part of the target's name or of the details.
     search: str = ""
+    # The address that it was done from.
+    address: str = ""
     # In microseconds: from this moment on, and before that one.
     since: int = -(2**62)
     until: int = 2**62

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, WithJsonSchema
+from pydantic import MISSING, Field, WithJsonSchema
 
 from hublet.accounts import names, passwords
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.records import Member, OrganizationPlan, User
+from hublet.accounts.records import Member, Organization, OrganizationPlan, User
 from hublet.core.schema import ObjectId, Schema
 
 PlanName = Literal["team", "enterprise", "plus"]
@@ -93,3 +93,66 @@ def repo_counts(repos: Mapping[str, int]) -> dict[str, int]:
 
 class AvatarUrl(Schema):
     avatarUrl: str
+
+
+Handle = Annotated[str, Field(max_length=200)]
+
+
+class OrganizationHandles(Schema):
+    """Handles in other networks: the name there, not the address."""
+
+    twitter: Handle | MISSING = MISSING
+    github: Handle | MISSING = MISSING
+    linkedin: Handle | MISSING = MISSING
+
+    def given(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class UserHandles(OrganizationHandles):
+    bluesky: Handle | MISSING = MISSING
+
+
+class UserSocials(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    user: str
+    socialHandles: UserHandles
+
+    @classmethod
+    def of(cls, user: User, handles: Mapping[str, str]) -> Self:
+        return cls.model_validate(
+            {"_id": user.id, "user": user.name, "socialHandles": dict(handles)}
+        )
+
+
+class OrganizationSocials(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    org: str
+    socialHandles: OrganizationHandles
+
+    @classmethod
+    def of(cls, organization: Organization, handles: Mapping[str, str]) -> Self:
+        return cls.model_validate(
+            {"_id": organization.id, "org": organization.name, "socialHandles": dict(handles)}
+        )
+
+
+class FollowedOrganization(Schema):
+    """An organization in a list."""
+
+    id: Annotated[ObjectId, Field(alias="_id")]
+    name: str
+    fullname: str
+    avatarUrl: str
+    type: Literal["org"] = "org"
+
+    @classmethod
+    def of(cls, organization: Organization, *, base_url: str) -> Self:
+        return cls.model_validate(
+            {
+                "_id": organization.id,
+                "name": organization.name,
+                "fullname": organization.fullname,
+                "avatarUrl": avatar_url(base_url, organization.id),
+            }
+        )

@@ -49,6 +49,24 @@ def register(app: typer.Typer) -> None:
     )
     add_list_command(members, "list", list_members, example="hublet org member list acme")
     organizations.add_typer(members, name="member")
+    add_list_command(
+        organizations, "audit", list_audit_log, example="hublet org audit acme --query author:ada"
+    )
+    tokens = new_group("Tokens that reach an organization.")
+    add_list_command(tokens, "list", list_tokens, example="hublet org token list acme")
+    add_change_command(
+        tokens,
+        "revoke",
+        revoke_token,
+        example="hublet org token revoke acme 6a0c5f1e9b3d2c4a5f6e7d80",
+    )
+    organizations.add_typer(tokens, name="token")
+    add_change_command(
+        organizations,
+        "network",
+        set_network,
+        example="hublet org network acme --range 203.0.113.0/24 --restrict",
+    )
     app.add_typer(organizations, name="org")
 
 
@@ -199,6 +217,112 @@ async def list_members(conn: "Reader", organization: _Organization) -> Table:
         columns={"name": "name", "full name": "fullname", "role": "role", "disabled": "disabled"},
         name="name",
         empty=f"{target.name} has no members.",
+    )
+
+
+async def list_audit_log(
+    conn: "Reader",
+    organization: _Organization,
+    query: Annotated[
+        str, typer.Option(metavar="TEXT", help="Such as `author:ada type:repo.create engine`.")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many lines.")] = 1000,
+) -> Table:
+    """List what was changed in an organization, newest first; --json for all of each line."""
+    from hublet.accounts.organizations import audit_store, service
+
+    target = await service.get(conn, organization)
+    lines = await audit_store.list_of(conn, target.id, audit_store.parse_query(query), limit=limit)
+    return Table(
+        rows=[
+            {"id": each.id, "at": each.at, "actor": each.actor_name, "action": each.action}
+            | {"target": each.target, "details": each.details, "address": each.address}
+            for each in lines
+        ],
+        columns={"at": "at", "actor": "actor", "action": "action", "target": "target"},
+        name="id",
+        empty="Nothing was changed.",
+    )
+
+
+async def list_tokens(conn: "Reader", organization: _Organization) -> Table:
+    """List the tokens of members that reach an organization."""
+    from hublet.accounts.organizations import service
+    from hublet.tokens import store
+
+    target = await service.get(conn, organization)
+    found = await read_all_pages(
+        lambda after: store.list_for_organization(conn, target.id, after=after),
+        lambda each: each.token.id,
+    )
+    return Table(
+        rows=[
+            {"id": each.token.id, "user": each.user_name, "name": each.token.name}
+            | {"role": each.token.role, "hint": each.token.hint, "state": each.state}
+            | {"lastUsedAt": each.token.last_used_at}
+            for each in found
+        ],
+        columns={"id": "id", "user": "user", "name": "name", "role": "role"}
+        | {"token": "hint", "state": "state", "last used": "lastUsedAt"},
+        name="id",
+        empty=f"No token reaches {target.name}.",
+    )
+
+
+async def revoke_token(
+    conn: "Connection",
+    organization: _Organization,
+    token: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as the list has it.")],
+) -> CommandResult:
+    """Cut a token off from an organization, for good; elsewhere it works on."""
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR
+    from hublet.tokens import service_accounts
+
+    target = await service.get(conn, organization)
+    found = await service_accounts.cut_off(conn, OPERATOR, target, token)
+    return CommandResult(
+        data={"id": found.token.id, "user": found.user_name, "state": found.state},
+        message=f"The token {found.token.name} of {found.user_name} does not reach {target.name} "
+        "any more.",
+    )
+
+
+async def set_network(
+    conn: "Connection",
+    organization: _Organization,
+    *,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", metavar="CIDR", help="A network; give it again for more."),
+    ] = None,
+    restrict: Annotated[
+        bool | None, typer.Option(help="Whether members reach it from these networks alone.")
+    ] = None,
+    need_token: Annotated[
+        bool | None, typer.Option(help="Whether requests from these networks need a token.")
+    ] = None,
+) -> CommandResult:
+    """Show from which networks members reach an organization, or change it."""
+    from hublet.accounts.organizations import security, service
+    from hublet.accounts.organizations.schemas import NetworkSettings
+    from hublet.accounts.records import OPERATOR
+
+    target = await service.get(conn, organization)
+    networks = await security.update(
+        conn,
+        OPERATOR,
+        target,
+        ip_ranges=security.parse_ranges(ranges) if ranges else None,
+        is_restricted=restrict,
+        needs_token=need_token,
+        by_operator=True,
+    )
+    names = ", ".join(map(str, networks.ip_ranges)) or "no networks"
+    reach = "from these alone" if networks.is_restricted else "from everywhere"
+    return CommandResult(
+        data=NetworkSettings.of(networks).model_dump(),
+        message=f"{target.name} has {names}; members reach it {reach}.",
     )
 
 

@@ -71,6 +71,7 @@ async def _owner_id(conn: Reader, caller: Caller, organization: str | None) -> s
     owner = await organizations.get_as(
         conn, organization, user_id=caller.user_id, needed=Role.write
     )
+    caller.check_reaches(owner.id)
     return owner.id
 
 
@@ -103,6 +104,8 @@ async def owns(conn: Reader, caller: Caller, blog: Thread) -> bool:
     if blog.owner_id == caller.user_id:
         return True
     organization_id = blog.owner_id or ""
+    if caller.is_blocked(organization_id):
+        return False
     role = await role_of(conn, organization_id, user_id=caller.user_id)
     needed = Role.write if blog.author_id == caller.user_id else Role.admin
     if role is not None and role.covers(needed):

@@ -72,6 +72,7 @@ class Guest:
     holder: KeyHolder
     running: RunningJob
     fingerprint: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,8 @@ class TunnelOrder:
     # Of an SSH client: its key, and what it wants to run.
     fingerprint: str = ""
     key_data: str = ""
+    # Of either: the client's address.
+    address: str = ""
     # As JSON.
     session: str = field(default="", repr=False)
 

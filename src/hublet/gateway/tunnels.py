@@ -243,7 +243,7 @@ class TunnelMiddleware:
             raise TunnelRefused(str(error)) from None
 
     async def _dial_port(self, order: TunnelOrder) -> socket.socket:
-        credentials = Credentials(bearer=order.bearer, cookie=order.cookie)
+        credentials = Credentials(bearer=order.bearer, cookie=order.cookie, address=order.address)
         target = JobPort(order.job_id, order.port)
         reachable = (await self._ports.authorizer.admit(target, credentials)).reachable
         if reachable.job.attempt != order.attempt:
@@ -253,7 +253,11 @@ class TunnelMiddleware:
     async def _admit(self, order: TunnelOrder) -> Guest:
         async with self._database.read() as conn:
             guest = await service.admit(
-                conn, order.job_id, fingerprint=order.fingerprint, data=order.key_data
+                conn,
+                order.job_id,
+                fingerprint=order.fingerprint,
+                data=order.key_data,
+                address=order.address,
             )
         if guest is None or guest.running.job.attempt != order.attempt:
             raise TunnelRefused(_GONE)

@@ -32,7 +32,7 @@ from hublet.repos import service as repos
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.tokens.delegations import Delegation, find_delegate
-from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.errors import OrganizationRefused, ScopeNeeded
 from hublet.tokens.records import Caller, Scope
 
 # Deleted jobs are listed only when their stage is asked for.
@@ -89,7 +89,7 @@ async def sees_jobs(conn: Reader, caller: Caller, name: str) -> bool:
     """Tell whether the caller has access to the jobs under a name."""
     try:
         await get_access(conn, caller, name)
-    except (NamespaceNotFound, ScopeNeeded):
+    except (NamespaceNotFound, OrganizationRefused, ScopeNeeded):
         return False
     return True
 
@@ -110,6 +110,7 @@ async def _get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
         organization = await organizations.get(conn, name)
     except OrganizationNotFound:
         raise NamespaceNotFound(name) from None
+    caller.check_reaches(organization.id)
     role = await memberships.role_of(conn, organization.id, user_id=caller.user_id)
     if role is None:
         raise NamespaceNotFound(name)
@@ -190,7 +191,7 @@ async def get_delegated_access(conn: Reader, delegation: Delegation, owner_id: s
     delegate = await get_delegate(conn, delegation)
     try:
         access = await get_access_of_creator(conn, delegate, owner_id)
-    except NamespaceNotFound:
+    except (NamespaceNotFound, OrganizationRefused):
         raise RightsGone from None
     if not access.caller.may(Scope.jobs, on=owner_id):
         raise ScopeNeeded([Scope.jobs])
@@ -232,5 +233,5 @@ async def _find_readable(conn: Reader, creator: Caller, kind: RepoType, source: 
     address = RepoAddress(type=kind, namespace=namespace, name=name)
     try:
         return await repos.get(conn, creator, address, Right.read)
-    except (RepoNotFound, RepoMoved, AccessNotGranted, RightNeeded):
+    except (RepoNotFound, RepoMoved, AccessNotGranted, OrganizationRefused, RightNeeded):
         return None

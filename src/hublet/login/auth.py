@@ -31,6 +31,7 @@ __all__ = [
     "Session",
     "SignedIn",
     "drop_session_cookie",
+    "return_path",
     "set_session_cookie",
 ]
 
@@ -56,7 +57,7 @@ MaybeSession = Annotated[Session | None, Depends(find_session)]
 
 async def need_session(request: Request, session: MaybeSession) -> Session:
     if session is None:
-        raise LoginNeeded(_return_path(request))
+        raise LoginNeeded(return_path(request))
     return session
 
 
@@ -66,7 +67,7 @@ SignedIn = Annotated[Session, Depends(need_session)]
 
 async def need_fresh_session(request: Request, session: SignedIn) -> Session:
     if now() - session.authenticated_at > FRESH_LOGIN:
-        raise LoginNeeded(_return_path(request), again=True)
+        raise LoginNeeded(return_path(request), again=True)
     return session
 
 
@@ -74,7 +75,7 @@ async def need_fresh_session(request: Request, session: SignedIn) -> Session:
 JustSignedIn = Annotated[Session, Depends(need_fresh_session)]
 
 
-def _return_path(request: Request) -> str:
+def return_path(request: Request) -> str:
     """Return where to come back to: a form is not sent again, its page opens instead."""
     if request.method != "GET":
         referer = re.fullmatch(r"https?://[^/]+(/.*)", request.headers.get("referer", ""))

@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 
-from hublet.accounts.records import User
+from hublet.accounts.records import OrganizationLimit, User
 from hublet.core.dataclasses import dataclass
 
 
@@ -24,6 +24,8 @@ class Session:
     # Address and browser, by which its owner recognizes it.
     address: str | None = None
     agent: str | None = None
+    # Organizations of the person that are reached from their own networks alone.
+    limits: tuple[OrganizationLimit, ...] = ()
     # Digest of the cookie's value; the forms of the session are bound to it.
     digest: str = field(repr=False)
 

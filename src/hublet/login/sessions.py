@@ -94,6 +94,7 @@ def caller_of(session: Session) -> Caller:
         is_admin=session.is_admin,
         token=token,
         scopes=ALL_SCOPES,
+        blocked=session.limits,
     )
 
 

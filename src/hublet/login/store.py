@@ -5,9 +5,11 @@ Of cookies and links only digests are stored.
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from hublet.accounts.names import email_key, name_key
+from hublet.accounts.organizations.security_store import limits_of_user
 from hublet.accounts.records import User
 from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
@@ -16,7 +18,11 @@ from hublet.login.records import Candidate, Passkey, Session
 
 _SESSION_COLUMNS = (
     "s.id, s.digest, s.user_id, u.name AS user_name, u.is_admin, s.created_at, s.authenticated_at, "
-    "s.last_used_at, s.expires_at, s.address, s.agent"
+    "s.last_used_at, s.expires_at, s.address, s.agent, "
+    # Whether an organization of the user is reached from its own networks alone.
+    "EXISTS (SELECT 1 FROM memberships w JOIN organization_networks n "
+    "ON n.organization_id = w.organization_id AND n.is_restricted "
+    "WHERE w.user_id = s.user_id) AS has_limits"
 )
 _ALIVE = "s.expires_at > $2 AND s.last_used_at > $3 AND u.disabled_at IS NULL"
 _PASSKEY_COLUMNS = (
@@ -79,7 +85,12 @@ async def find_session(
         """,
         json.dumps(list(digests)), micros(), to_micros(used_since),
     )  # fmt: skip
-    return _session_record(row) if row else None
+    if row is None:
+        return None
+    session = _session_record(row)
+    if not row["has_limits"]:
+        return session
+    return replace(session, limits=tuple(await limits_of_user(conn, session.user_id)))
 
 
 async def list_sessions(conn: Reader, *, user_id: str, used_since: datetime) -> list[Session]:

@@ -24,6 +24,7 @@ from hublet.registry.tokens import (
 )
 from hublet.repos.records import Right
 from hublet.tokens import store as tokens
+from hublet.tokens.auth import needs_token
 from hublet.tokens.cache import CallerCache
 from hublet.tokens.delegations import Delegation, find_delegate
 from hublet.tokens.records import Caller
@@ -98,6 +99,7 @@ async def find_hub_caller(request: Request, value: str | None) -> Caller | None:
     caller = None if not value else await cache.find(value)
     if caller is not None:
         exchange_of(request).identify(caller.user_name)
+        caller = caller.seen_from(exchange_of(request).address)
     return caller
 
 
@@ -107,6 +109,8 @@ async def identify(
     """Return who calls, nobody without a token; a token that does not work is an error."""
     authorization = exchange_of(request).authorization
     if authorization is None:
+        if await needs_token(request):
+            raise challenge_of(request, _NEEDED)
         return RegistryIdentity()
     value = password_of(authorization)
     identity = None if value is None else await _find_identity(request, value)
@@ -134,7 +138,8 @@ async def _find_identity(request: Request, value: str) -> RegistryIdentity | Non
     if holder is None or not cache.use(holder):
         return None
     exchange_of(request).identify(holder.user_name)
-    return RegistryIdentity(caller=holder, repositories=repositories)
+    seen = holder.seen_from(exchange_of(request).address)
+    return RegistryIdentity(caller=seen, repositories=repositories)
 
 
 async def _find_job(

@@ -56,12 +56,13 @@ def may_as_member(repo: Repo | RepoGuard, user_id: str, role: Role | None, right
 
 def publishes(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the caller is a trusted publisher of this repository: it reads and writes, no more."""
-    return caller.published_repo_id == _id_of(repo) and right in _PUBLISHER_RIGHTS
+    is_its = caller.published_repo_id == _id_of(repo) and right in _PUBLISHER_RIGHTS
+    return is_its and not caller.is_blocked(repo.owner_id)
 
 
 def _is_token_of(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the caller's token was made for this repository and this right."""
-    if caller.token.kind is not TokenKind.jwt:
+    if caller.token.kind is not TokenKind.jwt or caller.is_blocked(repo.owner_id):
         return False
     return caller.may(_SCOPE[right], on=_id_of(repo))
 

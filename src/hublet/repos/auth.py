@@ -17,7 +17,7 @@ from hublet.repos.download_counter import DownloadCounter
 from hublet.repos.errors import InvalidUpload
 from hublet.repos.records import RepoAddress, RepoType
 from hublet.repos.schemas import Moved
-from hublet.tokens.auth import MaybeCaller
+from hublet.tokens.auth import MaybeCaller, reaching
 from hublet.tokens.records import Caller
 
 
@@ -284,12 +284,16 @@ ModelPage = Annotated[RepoAddress, Depends(_model_page)]
 RepoPage = Annotated[RepoAddress, Depends(_repo_page)]
 
 
-async def _downloader(caller: MaybeCaller, session: MaybeSession) -> Caller | None:
+async def _downloader(
+    request: Request, caller: MaybeCaller, session: MaybeSession
+) -> Caller | None:
     """Return who downloads: by a token, or by the session of the browser that shows a page.
 
     Only where nothing is changed and what is sent is inert, and never below /api.
     """
-    return caller_of(session) if caller is None and session is not None else caller
+    if caller is None and session is not None:
+        return reaching(request, caller_of(session))
+    return caller
 
 
 Downloader = Annotated[Caller | None, Depends(_downloader)]

@@ -60,6 +60,7 @@ async def _organization(
         organization = await organizations.get_as(conn, name, user_id=caller.user_id, needed=needed)
     except OrganizationNotFound:
         raise CannotCreateThere(name, "it is neither you nor one of your organizations.") from None
+    caller.check_reaches(organization.id)
     if resource_group_id is not None:
         role = await resource_groups.role_in(
             conn, organization, resource_group_id, user_id=caller.user_id

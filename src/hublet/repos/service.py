@@ -59,6 +59,8 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     if repo is None:
         repo = await _find_guarded(conn, caller, address, right)
     if repo is None:
+        if caller is not None:
+            caller.check_reaches_name(address.namespace)
         raise RepoNotFound
     if not is_named(repo, address) and (path := _new_path(address, repo)) is not None:
         raise RepoMoved(repo.full_name, path=path)
@@ -179,7 +181,7 @@ def _may_pass_gate(repo: Repo, caller: Caller) -> bool:
     # Interface 5.3: gated-repos reads public gated repositories, never private ones.
     return access.is_open(repo, Right.see) and (
         caller.may(Scope.gated_repos, on=repo.owner_id)
-        or caller.may(Scope.read_repos, on=repo.owner_id)
+        or access.token_reaches(repo, caller, Right.read)
     )
 
 
@@ -187,6 +189,8 @@ async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -
     """Refuse, with the reason, a caller who may see the repository but lacks this right to it."""
     if await may(conn, caller, repo, right):
         return
+    if caller is not None:
+        caller.check_reaches(repo.owner_id)
     if right is Right.read:
         user_id = caller.user_id if caller else ""
         status = await store.access_status(conn, repo.id, user_id=user_id)

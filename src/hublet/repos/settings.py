@@ -98,6 +98,7 @@ async def set_resource_group(
     """Put a repository into a resource group, or out of its group, as an administrator."""
     if not repo.owner.is_organization:
         raise InvalidRepo("Only the repositories of an organization can be in a resource group.")
+    caller.check_reaches(repo.owner_id)
     organization = await organizations.get_as(
         conn, repo.owner_name, user_id=caller.user_id, needed=Role.admin
     )
@@ -122,7 +123,7 @@ async def list_resource_groups(
     conn: Reader, caller: Caller, repo: Repo
 ) -> list[ResourceGroupRecord] | None:
     """Return the groups that `set_resource_group` would take; None if it would refuse the caller."""
-    if not repo.owner.is_organization:
+    if not repo.owner.is_organization or caller.is_blocked(repo.owner_id):
         return None
     try:
         organization = await organizations.get_administered(

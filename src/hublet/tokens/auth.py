@@ -4,6 +4,7 @@ A route asks for the caller by the scope it needs (`WebhookManager`), by the rig
 for the account itself (`AccountOwner`, `InboxOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
 """
 
+import re
 from base64 import b64decode
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from hublet.tokens.cache import CallerCache
 from hublet.tokens.errors import (
     AdministratorNeeded,
     FullTokenNeeded,
+    GitTokenNeeded,
     InvalidGitToken,
     InvalidToken,
     ScopeNeeded,
@@ -41,6 +43,24 @@ async def caller_of(request: Request) -> Caller:
     if caller is None:
         raise InvalidToken
     exchange.identify(caller.user_name)
+    return reaching(request, caller)
+
+
+# What is found below these addresses belongs to an organization, the public part too.
+_OF_ORGANIZATION = re.compile(r"(?:/api)?/organizations/([^/]+)(?:/.*)?")
+
+
+def reaching(request: Request, caller: Caller) -> Caller:
+    """Return the caller as seen from the address of the request.
+
+    Refuses one who does not reach the organization in the path: see decision 0081. Elsewhere rights
+    are looked up by `Caller.may`, which knows of it.
+    """
+    if not caller.blocked:
+        return caller
+    caller = caller.seen_from(exchange_of(request).address)
+    if caller.blocked and (named := _OF_ORGANIZATION.fullmatch(request.url.path)):
+        caller.check_reaches_name(named[1])
     return caller
 
 
@@ -68,20 +88,32 @@ async def identify(request: Request, needed: SecurityScopes, _credentials: Crede
 
 async def identify_if_given(request: Request, _credentials: Credentials) -> Caller | None:
     """Return None without a token; an invalid one is an error, so that its holder learns of it."""
-    return None if exchange_of(request).authorization is None else await caller_of(request)
+    if exchange_of(request).authorization is None:
+        if await needs_token(request):
+            raise TokenNeeded
+        return None
+    return await caller_of(request)
+
+
+async def needs_token(request: Request) -> bool:
+    """Tell whether nobody reads anything without a token from the address of the request."""
+    cache: CallerCache = request.app.state.callers
+    return await cache.needs_token(exchange_of(request).address)
 
 
 async def identify_for_git(request: Request, _credentials: Credentials) -> Caller | None:
     """Git sends the token as a password; those who have none yet are challenged by the route."""
     exchange = exchange_of(request)
     if exchange.authorization is None:
+        if await needs_token(request):
+            raise GitTokenNeeded
         return None
     cache: CallerCache = request.app.state.callers
     caller = await cache.find(_token_for_git(exchange.authorization))
     if caller is None:
         raise InvalidGitToken
     exchange.identify(caller.user_name)
-    return caller
+    return reaching(request, caller)
 
 
 def _token_for_git(authorization: str) -> str:

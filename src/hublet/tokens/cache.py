@@ -4,6 +4,8 @@ import asyncio
 from collections import OrderedDict
 from contextlib import ExitStack
 
+from hublet.accounts.organizations import security_store
+from hublet.accounts.records import IpRange, is_within
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
@@ -32,6 +34,8 @@ class CallerCache:
         self._size = settings.cache_size
         self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
         self._used: dict[str, int] = {}
+        # Networks from which requests need a token, and how long that is known.
+        self._ranges: tuple[float, tuple[IpRange, ...]] = (0.0, ())
         self._open = ExitStack()
         self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
         self._wakes = 0
@@ -51,12 +55,27 @@ class CallerCache:
         """Return the caller if that is known without asking the database."""
         # Looking costs nothing and leaves no moment between a revocation and its effect.
         if self._wakes != self._revocations.wakes:
-            self._callers.clear()
-            self._wakes = self._revocations.wakes
+            self._forget()
         entry = self._callers.get(value)
         if entry is None or entry[0] <= monotonic():
             return None
         return entry[1]
+
+    def _forget(self) -> None:
+        self._callers.clear()
+        self._ranges = (0.0, ())
+        self._wakes = self._revocations.wakes
+
+    async def needs_token(self, address: str) -> bool:
+        """Tell whether an organization wants requests from this address to have a token."""
+        if self._wakes != self._revocations.wakes:
+            self._forget()
+        until, ranges = self._ranges
+        if until <= monotonic():
+            async with self._database.read() as conn:
+                ranges = tuple(await security_store.list_ranges_that_need_tokens(conn))
+            self._ranges = (monotonic() + self._seconds, ranges)
+        return bool(ranges) and is_within(address, ranges)
 
     async def find(self, value: str, *, path: str = "") -> Caller | None:
         caller = self.known(value) or await self._look_up(value)

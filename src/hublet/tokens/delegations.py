@@ -7,6 +7,7 @@ checks what its user may do by then.
 import msgspec
 
 from hublet.accounts.errors import UserNotFound
+from hublet.accounts.records import OrganizationLimit
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.database import Reader
@@ -25,6 +26,8 @@ class Delegation:
     # Rights over what the same token or app created go along.
     token_id: str = ""
     app_id: str | None = None
+    # Organizations, by id, that the credential did not reach when it granted this.
+    blocked: tuple[str, ...] = ()
 
 
 def delegation_of(caller: Caller) -> Delegation:
@@ -36,6 +39,7 @@ def delegation_of(caller: Caller) -> Delegation:
         grants=token.grants,
         token_id=token.id,
         app_id=token.app_id,
+        blocked=tuple(limit.organization_id for limit in caller.blocked),
     )
 
 
@@ -59,6 +63,10 @@ def delegated_caller(delegation: Delegation, *, user_name: str) -> Caller:
         is_admin=False,
         token=token,
         scopes=scopes_of(token.role, token.grants),
+        blocked=tuple(
+            OrganizationLimit(organization_id=each, organization_name="")
+            for each in delegation.blocked
+        ),
     )
 
 

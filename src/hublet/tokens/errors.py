@@ -10,7 +10,9 @@ NotAllowed                 403
 ├── WriteTokenNeeded
 ├── FullTokenNeeded
 ├── TokenOfItsOwnNeeded
-└── AdministratorNeeded
+├── AdministratorNeeded
+├── OrganizationRefused    the token does not reach this organization, or not from here
+└── OwnTokenNeedsOwner
 NotFound                   404
 ├── TokenNotFound
 └── UnknownValue
@@ -84,6 +86,20 @@ class FullTokenNeeded(NotAllowed):
 class AdministratorNeeded(NotAllowed):
     def __init__(self) -> None:
         super().__init__("This needs a hub administrator's token with the role write.")
+
+
+class OrganizationRefused(NotAllowed):
+    pass
+
+
+class OwnTokenNeedsOwner(NotAllowed):
+    """An administrator who locked out their own token could not undo it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is a token of your own: delete it in your settings instead, "
+            "or let another administrator revoke it."
+        )
 
 
 class TokenNotFound(NotFound):

@@ -1,11 +1,15 @@
 """Records of credentials, their roles and scopes, and the caller who holds one."""
 
-from dataclasses import field
+from collections.abc import Sequence
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from hublet.accounts.names import name_key
+from hublet.accounts.records import OrganizationLimit, is_within
 from hublet.core.dataclasses import dataclass
+from hublet.tokens.errors import OrganizationRefused
 from hublet.tokens.format import TokenKind
 
 
@@ -82,6 +86,20 @@ _READ_SCOPES = frozenset(
 )
 
 
+# The public service's names of what a service account's token may do, and our scopes.
+PERMISSIONS = {
+    "repo.content.read": Scope.read_repos,
+    "repo.write": Scope.write_repos,
+    "collection.read": Scope.read_collections,
+    "collection.write": Scope.write_collections,
+    "job.write": Scope.jobs,
+    "org.read": Scope.read_memberships,
+    "inference.serverless.write": Scope.inference_api,
+    "inference.endpoints.infer.write": Scope.read_endpoints,
+    "inference.endpoints.write": Scope.write_endpoints,
+}
+
+
 def with_included(scopes: frozenset[Scope]) -> frozenset[Scope]:
     return scopes.union(*(_INCLUDED.get(scope, ()) for scope in scopes))
 
@@ -142,12 +160,39 @@ class TokenRecord:
     # The part of the hub that it was asked for (RFC 8707), as a path such as /mcp, several with
     # blanks between them; None: the whole hub.
     resource: str | None = None
+    # Whether it works from every address, whatever networks an organization names.
+    skips_network_security: bool = False
 
     def is_for(self, path: str) -> bool:
         """Tell whether the token was asked for what lies at this path."""
         return self.resource is None or any(
             path == part or path.startswith(f"{part}/") for part in self.resource.split()
         )
+
+    @property
+    def last4(self) -> str:
+        return self.hint.rpartition("…")[2]
+
+
+def scopes_for(token: TokenRecord, owner_id: str) -> frozenset[Scope]:
+    """Return the scopes that hold for what this user or organization owns."""
+    if token.role is not TokenRole.fine_grained:
+        return scopes_of(token.role, token.grants)
+    own = (grant.scopes for grant in token.grants.scoped if grant.entity_id == owner_id)
+    return with_included(token.grants.everywhere.union(*own))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganizationToken:
+    """A credential that reaches an organization, or did before it was cut off."""
+
+    token: TokenRecord
+    user_name: str
+    cut_off_at: datetime | None = None
+
+    @property
+    def state(self) -> str:
+        return "approved" if self.cut_off_at is None else "revoked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +204,9 @@ class Caller:
     is_admin: bool
     token: TokenRecord
     scopes: frozenset[Scope]
+    # Organizations that this credential does not reach, of those whose member its user is. Until it is
+    # known where a request comes from, that is each one which names networks.
+    blocked: tuple[OrganizationLimit, ...] = ()
     # Parts of answers that depend on nothing else, kept for as long as the caller is remembered.
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -174,6 +222,43 @@ class Caller:
             return None
         return self.token.grants.scoped[0].entity_id
 
+    def seen_from(self, address: str) -> "Caller":
+        """Return the caller of a request from this address: what its networks reach is open to it."""
+        if not self.blocked:
+            return self
+        still = [each for each in self.blocked if not is_within(address, each.ip_ranges or ())]
+        return replace(self, blocked=tuple(still))
+
+    def with_limits(self, limits: Sequence[OrganizationLimit]) -> "Caller":
+        return replace(self, blocked=tuple(limits))
+
+    def check_reaches(self, owner_id: str) -> None:
+        """Refuse, with the reason, a credential that does not reach this organization."""
+        for limit in self.blocked:
+            if limit.organization_id == owner_id:
+                raise OrganizationRefused(limit.sentence)
+
+    def check_reaches_name(self, name: str) -> None:
+        """Like `check_reaches`, for the name in an address."""
+        for limit in self.blocked:
+            if name_key(limit.organization_name) == name_key(name):
+                raise OrganizationRefused(limit.sentence)
+
+    def is_blocked(self, owner_id: str) -> bool:
+        return any(limit.organization_id == owner_id for limit in self.blocked)
+
+    def lasting_owners_within(self, scope: Scope) -> frozenset[str] | None:
+        """Return whose things a scope holds for later on; None: everybody's.
+
+        What a caller does not reach now, nothing that they leave behind reaches either.
+        """
+        owners = self.owners_within(scope)
+        if not self.blocked:
+            return owners
+        if owners is None:
+            return frozenset({self.user_id})
+        return owners - {limit.organization_id for limit in self.blocked}
+
     def owners_within(self, scope: Scope) -> frozenset[str] | None:
         """Return whose things a scope holds for, by id; None: everybody's."""
         if self.token.role is not TokenRole.fine_grained:
@@ -187,5 +272,7 @@ class Caller:
 
     def may(self, scope: Scope, *, on: str) -> bool:
         """Tell whether a scope holds for what this user or organization (by id) owns."""
+        if self.blocked and self.is_blocked(on):
+            return False
         owners = self.owners_within(scope)
         return owners is None or on in owners

@@ -3,12 +3,14 @@
 from fastapi import Request
 from pydantic import MISSING
 
+from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import service_accounts
 from hublet.accounts.records import Organization, User
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.exchange import exchange_of
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.schema import Done
 from hublet.tokens import service, store
@@ -21,8 +23,13 @@ from hublet.tokens.schemas import (
     CreateOwnToken,
     CreateToken,
     IssueToken,
+    MemberToken,
     RevokeCredentials,
+    RevokeMemberToken,
+    RotatedToken,
+    ServiceToken,
     Token,
+    UpdateServiceToken,
 )
 
 router = Router(tags=["auth"])
@@ -58,6 +65,7 @@ async def create_token(conn: Conn, caller: AccountOwner, body: CreateOwnToken) -
     organization that the caller is a member of.
     """
     token, value = await service.issue_own(conn, user_id=caller.user_id, request=body)
+    await account_tokens.inherit_cut_offs(conn, caller, token)
     return CreatedToken(token=Token.of(token), value=value)
 
 
@@ -154,6 +162,80 @@ async def revoke_service_account_token(
     return Done()
 
 
+@service_accounts_router.patch("/{token_id}")
+async def update_service_account_token(  # noqa: PLR0913, PLR0917 - the path has three names
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    account_id: str,
+    token_id: str,
+    body: UpdateServiceToken,
+) -> ServiceToken:
+    """Change the name or the rights of a service account's token; what is left out stays."""
+    owner, account = await _get_administered(conn, caller, organization, account_id)
+    actor = actor_of(request, caller)
+    token = await account_tokens.update(conn, actor, owner, account, token_id, body)
+    return ServiceToken.of(token, account_tokens.permissions_of(token))
+
+
+@service_accounts_router.post("/{token_id}/rotate")
+async def rotate_service_account_token(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    account_id: str,
+    token_id: str,
+) -> RotatedToken:
+    """Replace a service account's token by another with the same rights; the old one ends at once."""
+    owner, account = await _get_administered(conn, caller, organization, account_id)
+    actor = actor_of(request, caller)
+    return RotatedToken.of(*await account_tokens.rotate(conn, actor, owner, account, token_id))
+
+
+organization_router = Router(
+    prefix="/api/organizations/{organization}/settings/tokens", tags=["orgs"]
+)
+
+
+@organization_router.get("", responses=PAGED_RESPONSES)
+async def list_member_tokens(
+    conn: ReadConn, caller: AccountOwner, organization: str, page: PageQuery
+) -> list[MemberToken]:
+    """List the tokens of members and of apps that reach an organization, page by page."""
+    owner = await organizations.get_administered(conn, organization, user_id=caller.user_id)
+    found = await store.list_for_organization(conn, owner.id, after=page.after, limit=page.reach)
+    return [
+        MemberToken.of(each, organization_id=owner.id)
+        for each in page.cut(found, position=lambda each: each.token.id)
+    ]
+
+
+@organization_router.post("/revoke")
+async def revoke_member_token_by_value(
+    request: Request, conn: Conn, caller: AccountOwner, organization: str, body: RevokeMemberToken
+) -> MemberToken:
+    """Cut a token off from an organization by its value, such as one that leaked."""
+    owner = await organizations.get_administered(conn, organization, user_id=caller.user_id)
+    actor = actor_of(request, caller)
+    found = await account_tokens.cut_off_value(conn, actor, owner, body.token)
+    return MemberToken.of(found, organization_id=owner.id)
+
+
+@organization_router.post("/{token_id}/revoke")
+async def revoke_member_token(
+    request: Request, conn: Conn, caller: AccountOwner, organization: str, token_id: str
+) -> MemberToken:
+    """Cut a member's token off from an organization, for good; elsewhere it works on.
+
+    It holds in every process within a second. One's own token cannot be cut off.
+    """
+    owner = await organizations.get_administered(conn, organization, user_id=caller.user_id)
+    found = await account_tokens.cut_off(conn, actor_of(request, caller), owner, token_id)
+    return MemberToken.of(found, organization_id=owner.id)
+
+
 async def _get_administered(
     conn: Reader, caller: AccountOwner, name: str, account_id: str
 ) -> tuple[Organization, User]:
@@ -162,4 +244,9 @@ async def _get_administered(
     return organization, account.user
 
 
-ROUTERS: tuple[Router, ...] = (router, service_accounts_router, administration_router)
+ROUTERS: tuple[Router, ...] = (
+    router,
+    service_accounts_router,
+    organization_router,
+    administration_router,
+)

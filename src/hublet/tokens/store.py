@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 
+from hublet.accounts.organizations.security_store import limits_of_user
+from hublet.accounts.records import OrganizationLimit
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.tokens.format import TokenKind
@@ -12,6 +14,7 @@ from hublet.tokens.records import (
     ALL_SCOPES,
     Caller,
     Grants,
+    OrganizationToken,
     Scope,
     ScopedGrant,
     TokenRecord,
@@ -21,7 +24,8 @@ from hublet.tokens.records import (
 
 _COLUMNS = (
     "t.id, t.kind, t.user_id, t.name, t.role, t.grants, t.hint, t.created_at, t.expires_at, "
-    "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id, t.resource"
+    "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id, t.resource, "
+    "t.skips_network_security"
 )
 # How many values a row has when it is added.
 _WIDTH = 14
@@ -68,7 +72,7 @@ async def find_caller_by_id(conn: Reader, token_id: str) -> Caller | None:
 async def _find_caller(conn: Reader, condition: str, *values: str) -> Caller | None:
     row = await conn.fetch_one(
         f"""
-        SELECT {_COLUMNS}, u.name AS user_name, u.is_admin
+        SELECT {_COLUMNS}, u.name AS user_name, u.is_admin, {_HAS_LIMITS}
         FROM tokens t JOIN users u ON u.id = t.user_id
         WHERE {condition} AND t.revoked_at IS NULL AND u.disabled_at IS NULL
             AND t.kind NOT IN ('refresh', 'secret')
@@ -93,6 +97,40 @@ async def _find_caller(conn: Reader, condition: str, *values: str) -> Caller | N
         is_admin=bool(row["is_admin"]),
         token=token,
         scopes=scopes_of(token.role, token.grants),
+        # Few tokens have any: only they cost a second statement.
+        blocked=await _limits_of(conn, token) if row["has_limits"] else (),
+    )
+
+
+# Whether organizations name networks for the user of a token, or cut the token off.
+_HAS_LIMITS = """
+    (
+        EXISTS (SELECT 1 FROM token_cut_offs c WHERE c.credential_id = t.id OR c.credential_id = t.access_id)
+        OR EXISTS (
+            SELECT 1 FROM memberships w JOIN organization_networks n
+                ON n.organization_id = w.organization_id AND n.is_restricted
+            WHERE w.user_id = t.user_id
+        )
+    ) AS has_limits
+"""
+
+
+async def _limits_of(conn: Reader, token: TokenRecord) -> tuple[OrganizationLimit, ...]:
+    rows = await conn.fetch_all(
+        """
+        SELECT o.id, o.name FROM token_cut_offs c JOIN organizations o ON o.id = c.organization_id
+        WHERE c.credential_id = $1 OR c.credential_id = $2
+        """,
+        token.id, token.access_id or "",
+    )  # fmt: skip
+    cut_off = {
+        row["id"]: OrganizationLimit(organization_id=row["id"], organization_name=row["name"])
+        for row in rows
+    }
+    networks = [] if token.skips_network_security else await limits_of_user(conn, token.user_id)
+    return (
+        *cut_off.values(),
+        *(each for each in networks if each.organization_id not in cut_off),
     )
 
 
@@ -119,38 +157,81 @@ async def list_of(conn: Reader, *, user_id: str) -> list[TokenRecord]:
     return [_record(row) for row in rows]
 
 
-# Credentials that work in organization $1 and that its administrators may end: those of its service
-# accounts, and those that a member gave for this organization or for few that it is one of.
+# Credentials that reach organization $1 by a member of it: tokens for all of an account, those with
+# scopes that hold everywhere, and those that were given for it. Confined to another one, they do not.
 _FOR_ORGANIZATION = """
     FROM memberships m JOIN users u ON u.id = m.user_id JOIN tokens t ON t.user_id = u.id
-    WHERE m.organization_id = $1 AND t.revoked_at IS NULL AND t.kind NOT IN ('refresh', 'secret')
+    LEFT JOIN token_cut_offs c
+        ON c.organization_id = $1 AND (c.credential_id = t.id OR c.credential_id = t.access_id)
+    WHERE m.organization_id = $1 AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+        AND t.kind NOT IN ('refresh', 'secret')
         AND (t.expires_at IS NULL OR t.expires_at > $2)
-        AND (u.organization_id = $1 OR t.organization_id = $1 OR t.grants LIKE '%' || $1 || '%')
+        AND (
+            t.organization_id = $1
+            OR (
+                t.organization_id IS NULL
+                AND (
+                    t.role <> 'fineGrained' OR t.grants LIKE '%' || $1 || '%'
+                    OR t.grants NOT LIKE '{"global": []%'
+                )
+            )
+        )
 """
 
 
 async def list_for_organization(
     conn: Reader, organization_id: str, *, after: str = "", limit: int = 100
-) -> list[tuple[TokenRecord, str]]:
-    """Return the credentials that were given for an organization, each with its user's name."""
+) -> list[OrganizationToken]:
+    """Return the credentials of members that reach an organization, or did."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {_COLUMNS}, u.name AS user_name {_FOR_ORGANIZATION} AND t.id > $3
+        SELECT {_COLUMNS}, u.name AS user_name, c.cut_off_at {_FOR_ORGANIZATION} AND t.id > $3
         ORDER BY t.id LIMIT $4
         """,
         organization_id, micros(), after, limit,
     )  # fmt: skip
-    return [(_record(row), row["user_name"]) for row in rows]
+    return [_organization_token(row) for row in rows]
 
 
 async def find_for_organization(
     conn: Reader, organization_id: str, token_id: str
-) -> tuple[TokenRecord, str] | None:
+) -> OrganizationToken | None:
     row = await conn.fetch_one(
-        f"SELECT {_COLUMNS}, u.name AS user_name {_FOR_ORGANIZATION} AND t.id = $3",
+        f"""
+        SELECT {_COLUMNS}, u.name AS user_name, c.cut_off_at {_FOR_ORGANIZATION} AND t.id = $3
+        """,
         organization_id, micros(), token_id,
     )  # fmt: skip
-    return (_record(row), row["user_name"]) if row else None
+    return _organization_token(row) if row else None
+
+
+def _organization_token(row: Row) -> OrganizationToken:
+    return OrganizationToken(
+        token=_record(row),
+        user_name=row["user_name"],
+        cut_off_at=from_micros(row["cut_off_at"]) if row["cut_off_at"] else None,
+    )
+
+
+async def cut_off(conn: Connection, organization_id: str, credential_id: str) -> bool:
+    """Cut a credential off from an organization; False when it is already."""
+    return await conn.execute(
+        """
+        INSERT INTO token_cut_offs (credential_id, organization_id, cut_off_at) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING
+        """,
+        credential_id, organization_id, micros(),
+    ) == 1  # fmt: skip
+
+
+async def update(conn: Connection, token: TokenRecord) -> None:
+    """Store the name, the rights and the exemption of a token."""
+    await conn.execute(
+        """
+        UPDATE tokens SET name = $2, role = $3, grants = $4, skips_network_security = $5 WHERE id = $1
+        """,
+        token.id, token.name, token.role, _grants_text(token.grants), token.skips_network_security,
+    )  # fmt: skip
 
 
 async def last_uses_of(conn: Reader, user_ids: Iterable[str]) -> dict[str, datetime]:
@@ -247,6 +328,7 @@ def _record(row: Row) -> TokenRecord:
         access_id=row["access_id"],
         organization_id=row["organization_id"],
         resource=row["resource"],
+        skips_network_security=bool(row["skips_network_security"]),
     )
 
 

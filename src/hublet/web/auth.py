@@ -1,5 +1,6 @@
 """Who looks at a page and what a form sends, as types that a route names."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -12,12 +13,12 @@ from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.login.auth import JustSignedIn, MaybeSession, SignedIn
-from hublet.login.errors import UnreadableForm
+from hublet.login.auth import JustSignedIn, MaybeSession, SignedIn, return_path
+from hublet.login.errors import LoginNeeded, UnreadableForm
 from hublet.login.forms import FIELD, check_form, form_token
 from hublet.login.records import Session
 from hublet.login.sessions import caller_of
-from hublet.tokens.auth import check_administrator
+from hublet.tokens.auth import check_administrator, needs_token, reaching
 from hublet.tokens.records import Caller
 
 __all__ = [
@@ -69,17 +70,24 @@ class PageVisit:
         check_form(self.request, form, self.session, purpose)
 
 
+# Where people get an account, or back into theirs.
+_OPEN_TO_ALL = re.compile(r"/(join|forgot-password|invitations|reset-password)(/.*)?")
+
+
 async def visit_of(request: Request, session: MaybeSession) -> PageVisit:
-    caller = None if session is None else caller_of(session)
+    is_open = _OPEN_TO_ALL.fullmatch(request.url.path) is not None
+    if session is None and not is_open and await needs_token(request):
+        raise LoginNeeded(return_path(request))
+    caller = None if session is None else reaching(request, caller_of(session))
     return PageVisit(request=request, session=session, caller=caller)
 
 
 async def signed_in_visit(request: Request, session: SignedIn) -> PageVisit:
-    return PageVisit(request=request, session=session, caller=caller_of(session))
+    return PageVisit(request=request, session=session, caller=reaching(request, caller_of(session)))
 
 
 async def fresh_visit(request: Request, session: JustSignedIn) -> PageVisit:
-    return PageVisit(request=request, session=session, caller=caller_of(session))
+    return PageVisit(request=request, session=session, caller=reaching(request, caller_of(session)))
 
 
 async def operator_visit(visit: Annotated[PageVisit, Depends(signed_in_visit)]) -> PageVisit:

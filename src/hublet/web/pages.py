@@ -60,6 +60,7 @@ _ORGANIZATION_PAGES = (
     ("resource-groups", "Resource groups"),
     ("service-accounts", "Service accounts"),
     ("tokens", "Access tokens"),
+    ("network-security", "Network security"),
     ("webhooks", "Webhooks"),
     ("oauth", "OAuth applications"),
     ("audit-log", "Audit log"),

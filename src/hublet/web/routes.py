@@ -20,7 +20,13 @@ from hublet.web.jobs import form_routes as job_form_routes
 from hublet.web.jobs import job_routes, schedule_routes
 from hublet.web.jobs import list_routes as job_list_routes
 from hublet.web.organizations import account_routes as service_account_routes
-from hublet.web.organizations import audit_routes, group_routes, member_routes, usage_routes
+from hublet.web.organizations import (
+    audit_routes,
+    group_routes,
+    member_routes,
+    security_routes,
+    usage_routes,
+)
 from hublet.web.organizations import profile_routes as organization_profile_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import (
@@ -61,6 +67,7 @@ ROUTERS: tuple[Router, ...] = (
     member_routes.router,
     group_routes.router,
     service_account_routes.router,
+    security_routes.router,
     audit_routes.router,
     usage_routes.router,
     overview_routes.router,

@@ -29,6 +29,7 @@ def access_to_own(request: Request, caller: Caller) -> WebhookAccess:
 
 def check_scope(caller: Caller, *, owner_id: str) -> None:
     """Refuse a token whose scope covers only other owners."""
+    caller.check_reaches(owner_id)
     if not caller.may(Scope.webhooks, on=owner_id):
         raise ScopeNeeded([Scope.webhooks])
 

@@ -105,7 +105,7 @@ async def _with_rights(
     return replace(
         webhook,
         delegation=await _delegate(conn, access, webhook),
-        private_owners=access.caller.owners_within(Scope.read_repos),
+        private_owners=access.caller.lasting_owners_within(Scope.read_repos),
     )
 
 

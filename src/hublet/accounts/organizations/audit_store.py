@@ -1,5 +1,6 @@
 """Audit logs of organizations and of the hub: written in the transaction of each change."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -65,13 +66,35 @@ async def list_of(
           AND ($3 = '' OR action = $3 OR action LIKE $3 || '.%')
           AND ($4 = '' OR lower(actor_name) = $4) AND at >= $5 AND at < $6
           AND ($8 = '' OR lower(target) LIKE $8 ESCAPE '~' OR lower(details) LIKE $8 ESCAPE '~')
+          AND ($9 = '' OR address = $9)
         ORDER BY id DESC LIMIT $7
         """,
         organization_id, before or "g", audit_filter.action, audit_filter.actor.lower(),
         audit_filter.since, audit_filter.until, limit,
         like_pattern(audit_filter.search.lower()) if audit_filter.search else "",
+        audit_filter.address,
     )  # fmt: skip
     return [_audit_entry(row) for row in rows]
+
+
+_WORD = re.compile(r"(author|ip|type):(\S+)|(\S+)")
+
+
+def parse_query(text: str) -> AuditFilter:
+    """Read a query such as `author:ada type:repo.create engine`: fields, and words to search for."""
+    fields: dict[str, str] = {}
+    words: list[str] = []
+    for name, value, word in _WORD.findall(text):
+        if name:
+            fields[name] = value
+        else:
+            words.append(word)
+    return AuditFilter(
+        action=fields.get("type", ""),
+        actor=fields.get("author", ""),
+        address=fields.get("ip", ""),
+        search=" ".join(words),
+    )
 
 
 async def list_of_all(conn: Reader, *, before: str = "", limit: int = 50) -> list[AuditEntry]:

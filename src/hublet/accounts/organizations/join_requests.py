@@ -1,15 +1,30 @@
-"""Join requests: people ask to join an organization, and its administrators decide."""
+"""Join requests: people ask to join an organization, and its administrators decide.
+
+People with a verified address of one of its e-mail domains need no decision.
+"""
+
+import re
 
 from hublet.accounts.errors import (
     AlreadyMember,
+    EmailDomainNotFound,
+    InvalidEmailDomain,
     InvalidJoinRequest,
     JoinRequestNotFound,
     NotForServiceAccounts,
 )
 from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import security_store, store
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.organizations import store
-from hublet.accounts.records import Actor, JoinRequest, Organization, Role, User, UserType
+from hublet.accounts.records import (
+    Actor,
+    EmailDomain,
+    JoinRequest,
+    Organization,
+    Role,
+    User,
+    UserType,
+)
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -18,26 +33,87 @@ from hublet.events import JoinRequestDeclined, JoinRequested
 
 # Of what somebody writes who asks, and of the reason for which a request is declined.
 MAX_MESSAGE = 500
+MAX_DOMAINS = 50
+_DOMAIN = re.compile(
+    r"(?=.{4,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+"
+)
 
 
 async def create(
     conn: Connection, actor: Actor, organization: Organization, user: User, message: str
-) -> None:
-    """Ask to join; who asks again before the decision changes nothing."""
+) -> bool:
+    """Ask to join; who asks again before the decision changes nothing.
+
+    True: the person is a member at once, by the domain of a verified address.
+    """
     if user.type is UserType.service:
         raise NotForServiceAccounts(user.name, "it belongs to no organization but its own")
     _check_length("message", message)
     await organizations.lock_membership(conn, organization, user)
     if await store.role_of(conn, organization.id, user_id=user.id) is not None:
         raise AlreadyMember(user.name, organization.name)
+    if (domain := await find_domain_of(conn, organization, user.id)) is not None:
+        await organizations.set_member(conn, actor, organization, user, domain.role)
+        return True
     request = JoinRequest(id=new_object_id(), user=user, message=message, created_at=now())
     if not await store.add_join_request(conn, organization.id, request):
-        return
+        return False
     await audit.record(conn, organization.id, actor, "join-request.create", target=user.name)
     await publish(
         conn,
         JoinRequested(organization_id=organization.id, user_id=user.id, message=message),
     )
+    return False
+
+
+async def find_domain_of(
+    conn: Reader, organization: Organization, user_id: str
+) -> EmailDomain | None:
+    """Return the domain by which a user may join at once, the one with the highest role."""
+    domains = {each.domain: each for each in await list_domains(conn, organization)}
+    if not domains:
+        return None
+    addresses = await security_store.list_verified_addresses(conn, user_id)
+    own = [
+        domain
+        for address in addresses
+        if (domain := domains.get(address.rpartition("@")[2].lower())) is not None
+    ]
+    return max(own, key=lambda each: list(Role).index(each.role), default=None)
+
+
+async def list_domains(conn: Reader, organization: Organization) -> list[EmailDomain]:
+    return await security_store.list_domains(conn, organization.id)
+
+
+async def set_domain(
+    conn: Connection, actor: Actor, organization: Organization, domain: str, role: Role
+) -> None:
+    """Let people with a verified address of a domain join, with this role."""
+    domain = domain.strip().lower()
+    if _DOMAIN.fullmatch(domain) is None:
+        raise InvalidEmailDomain("domain must be one such as example.com, in ASCII.")
+    if role is Role.admin:
+        raise InvalidEmailDomain("role: nobody becomes an administrator by their address alone.")
+    await conn.lock(f"domains of {organization.id}")
+    domains = {each.domain: each.role for each in await list_domains(conn, organization)}
+    if domains.get(domain) is role:
+        return
+    if domain not in domains and len(domains) >= MAX_DOMAINS:
+        raise InvalidEmailDomain(f"An organization has at most {MAX_DOMAINS} e-mail domains.")
+    await security_store.set_domain(conn, organization.id, domain=domain, role=role)
+    await audit.record(
+        conn, organization.id, actor, "email-domain.set", target=domain, details={"role": role}
+    )
+
+
+async def remove_domain(
+    conn: Connection, actor: Actor, organization: Organization, domain: str
+) -> None:
+    """Stop people of a domain from joining by themselves; who joined stays."""
+    if not await security_store.remove_domain(conn, organization.id, domain.lower()):
+        raise EmailDomainNotFound(domain, organization.name)
+    await audit.record(conn, organization.id, actor, "email-domain.remove", target=domain.lower())
 
 
 async def is_pending(conn: Reader, organization: Organization, *, user_id: str) -> bool:

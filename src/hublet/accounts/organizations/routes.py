@@ -2,33 +2,35 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Query, Request
 from pydantic import MISSING
 
 from hublet.accounts import invitations
+from hublet.accounts.errors import NoSuchRole, NotAMember, RoleNeeded
 from hublet.accounts.names import name_key
-from hublet.accounts.organizations import audit_store, service, service_accounts, store
+from hublet.accounts.organizations import service, service_accounts, store
 from hublet.accounts.organizations.schemas import (
-    AuditLine,
     CreatedInvitation,
     CreateOrganization,
     CreateServiceAccount,
     InviteToOrganization,
+    ListedMember,
     OpenInvitation,
     OrganizationOverview,
     ServiceAccount,
     SetMember,
+    SetMemberRole,
     UpdateOrganization,
 )
-from hublet.accounts.records import AuditFilter, DefaultVisibility, Member, Organization
+from hublet.accounts.records import DefaultVisibility, Member, Organization, Role
+from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.schemas import MemberCard, UserCard
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as accounts_store
-from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
-from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
-from hublet.core.schema import Done, Moment
+from hublet.core.http.paging import PAGED_RESPONSES, MemberPage, PageQuery
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
 router = Router(prefix="/api/organizations", tags=["orgs"])
@@ -74,15 +76,82 @@ async def update_organization(
 
 
 @router.get("/{name}/members", responses=PAGED_RESPONSES)
-async def list_organization_members(conn: ReadConn, name: str, page: PageQuery) -> list[MemberCard]:
-    """List who belongs to an organization, page by page."""
+async def list_organization_members(
+    conn: ReadConn,
+    caller: MaybeCaller,
+    name: str,
+    page: MemberPage,
+    search: Annotated[str, Query(max_length=200, description="A part of a name.")] = "",
+    email: Annotated[
+        str, Query(max_length=320, description="A verified address; for administrators only.")
+    ] = "",
+) -> list[ListedMember]:
+    """List who belongs to an organization, page by page; administrators see more of each."""
     organization = await service.get(conn, name)
-    members = await store.list_members(conn, organization.id, after=page.after, limit=page.reach)
+    is_administrator = (
+        caller is not None
+        and caller.token.role == "write"
+        and (await store.role_of(conn, organization.id, user_id=caller.user_id) is Role.admin)
+    )
+    if email and not is_administrator:
+        # Whose address it is would be told to everybody.
+        raise RoleNeeded(Role.admin, organization.name)
+    found = await store.list_members(
+        conn, organization.id, after=page.after, limit=page.reach, search=search, email=email
+    )
+    members = page.cut(found, position=lambda member: member.user.id)
+    return await _listed(conn, organization, members, with_details=is_administrator)
+
+
+async def _listed(
+    conn: Reader, organization: Organization, members: list[Member], *, with_details: bool
+) -> list[ListedMember]:
     base_url = conn.hub.settings.base_url
+    if not with_details:
+        return [ListedMember.of_member(member, base_url=base_url) for member in members]
+    ids = [member.user.id for member in members]
+    groups = await store.list_groups_of_members(conn, organization.id, ids)
+    addresses = await store.list_primary_addresses(conn, ids)
     return [
-        MemberCard.of_member(member, base_url=base_url)
-        for member in page.cut(members, position=lambda member: member.user.id)
+        ListedMember.with_details(
+            member,
+            groups.get(member.user.id, []),
+            addresses.get(member.user.id),
+            base_url=base_url,
+        )
+        for member in members
     ]
+
+
+@router.put(
+    "/{name}/members/{user}/role",
+    responses={409: {"description": "The organization would be left without an administrator."}},
+)
+async def set_organization_member_role(
+    request: Request, conn: Conn, caller: AccountOwner, name: str, user: str, body: SetMemberRole
+) -> MemberCard:
+    """Change the role of a member, and those in resource groups that the body names.
+
+    `no_access` in a resource group removes the member from it.
+    """
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    member = await accounts.get_visible_user(conn, user, to_administrator=False)
+    if not await service.is_member(conn, organization, user_id=member.id):
+        raise NotAMember(member.name, organization.name)
+    if body.role == "no_access":
+        raise NoSuchRole(
+            "role: every member of an organization may read here; remove the member instead."
+        )
+    actor = actor_of(request, caller)
+    await service.set_member(conn, actor, organization, member, Role(body.role))
+    if body.resourceGroups is not MISSING:
+        roles = {
+            each.id.lower(): None if each.role == "no_access" else Role(each.role)
+            for each in body.resourceGroups
+        }
+        await resource_groups.set_roles(conn, actor, organization, member, roles)
+    membership = Member(user=member, role=Role(body.role))
+    return MemberCard.of_member(membership, base_url=conn.hub.settings.base_url)
 
 
 @router.put(
@@ -200,46 +269,6 @@ async def revoke_invitation(
     actor = actor_of(request, caller)
     await invitations.revoke(conn, actor, invitation_id, organization=organization)
     return Done()
-
-
-audit_router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"])
-
-
-async def _audit_filter(
-    action: Annotated[
-        str, Query(description="This action, as in `member.add`, or all of a kind, as in `member`.")
-    ] = "",
-    actor: Annotated[str, Query(description="Done by the user of this name.")] = "",
-    search: Annotated[
-        str, Query(description="A part of the target's name or of the details, in any case.")
-    ] = "",
-    since: Annotated[Moment | None, Query(description="From this moment on.")] = None,
-    until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
-) -> AuditFilter:
-    everything = AuditFilter()
-    return AuditFilter(
-        action=action,
-        actor=actor,
-        search=search,
-        since=to_micros(since) if since else everything.since,
-        until=to_micros(until) if until else everything.until,
-    )
-
-
-@audit_router.get("", responses=PAGED_RESPONSES)
-async def read_audit_log(
-    conn: ReadConn,
-    caller: AccountOwner,
-    name: str,
-    audit_filter: Annotated[AuditFilter, Depends(_audit_filter)],
-    page: PageQuery,
-) -> list[AuditLine]:
-    """Read what was changed in an organization and by whom, newest first, page by page."""
-    organization = await service.get_administered(conn, name, user_id=caller.user_id)
-    lines = await audit_store.list_of(
-        conn, organization.id, audit_filter, before=page.after, limit=page.reach
-    )
-    return [AuditLine.of(line) for line in page.cut(lines, position=lambda line: line.id)]
 
 
 service_accounts_router = Router(

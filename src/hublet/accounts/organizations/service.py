@@ -16,6 +16,7 @@ from hublet.accounts.organizations import store
 from hublet.accounts.records import (
     Actor,
     DefaultVisibility,
+    GroupMembership,
     Organization,
     OrganizationPlan,
     Role,
@@ -36,6 +37,7 @@ from hublet.events import (
     OrganizationPlanChanged,
     OrganizationUpdated,
     ResourceGroupMemberRemoved,
+    ResourceGroupMemberSet,
 )
 
 
@@ -156,6 +158,36 @@ async def set_member(
     member = {"organization_id": organization.id, "user_id": user.id, "role": role}
     joined = MemberAdded(**member, actor_id=actor.id)
     await publish(conn, joined if before is None else MemberRoleChanged(**member))
+    if before is None:
+        await _join_resource_groups(conn, actor, organization, user)
+
+
+async def _join_resource_groups(
+    conn: Connection, actor: Actor, organization: Organization, user: User
+) -> None:
+    """Add a new member to the groups that all members join."""
+    for group in await store.list_groups_to_join(conn, organization.id):
+        await add_to_resource_group(conn, actor, organization, group, user)
+
+
+async def add_to_resource_group(
+    conn: Connection, actor: Actor, organization: Organization, group: GroupMembership, user: User
+) -> None:
+    """Give a member a role in a resource group, which the caller has checked."""
+    await store.set_group_member(conn, group.group_id, user_id=user.id, role=group.role)
+    await audit.record(
+        conn, organization.id, actor, "resource-group-member.add", target=user.name,
+        details={"resource_group": group.group_name, "role": group.role, "by": "auto-join"},
+    )  # fmt: skip
+    await publish(
+        conn,
+        ResourceGroupMemberSet(
+            organization_id=organization.id,
+            resource_group_id=group.group_id,
+            user_id=user.id,
+            role=group.role,
+        ),
+    )
 
 
 async def remove_member(

@@ -62,6 +62,20 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[O
     return [organization_record(row) for row in rows]
 
 
+async def list_followed(
+    conn: Reader, *, follower_id: str, after: str = "", limit: int = 100
+) -> list[Organization]:
+    """Return the organizations that a user follows, in the order of their ids."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {ORGANIZATION_COLUMNS} FROM follows f JOIN organizations o ON o.id = f.account_id
+        WHERE f.follower_id = $1 AND f.account_id > $2 ORDER BY f.account_id LIMIT $3
+        """,
+        follower_id, after, limit,
+    )  # fmt: skip
+    return [organization_record(row) for row in rows]
+
+
 async def set_fullname(conn: Connection, organization_id: str, fullname: str) -> None:
     await conn.execute(
         "UPDATE organizations SET fullname = $1 WHERE id = $2", fullname, organization_id
@@ -140,20 +154,31 @@ async def count_members(conn: Reader, organization_id: str) -> int:
 
 
 async def list_members(
-    conn: Reader, organization_id: str, *, after: str = "", limit: int = 100, search: str = ""
+    conn: Reader,
+    organization_id: str,
+    *,
+    after: str = "",
+    limit: int = 100,
+    search: str = "",
+    email: str = "",
 ) -> list[Member]:
     """Return the members in the order of their ids, without disabled users.
 
-    With `search` only those whose name or full name contains it, in any case.
+    With `search` only those whose name or full name contains it, in any case; with `email` the one
+    who verified this address.
     """
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
         WHERE m.organization_id = $1 AND m.user_id > $2 AND u.disabled_at IS NULL
           AND ($4 = '' OR lower(u.name) LIKE $4 ESCAPE '~' OR lower(u.fullname) LIKE $4 ESCAPE '~')
+          AND ($5 = '' OR EXISTS (
+              SELECT 1 FROM emails e
+              WHERE e.user_id = u.id AND lower(e.address) = $5 AND e.verified_at IS NOT NULL
+          ))
         ORDER BY m.user_id LIMIT $3
         """,
-        organization_id, after, limit, like_pattern(search.lower()) if search else "",
+        organization_id, after, limit, like_pattern(search.lower()) if search else "", email.lower(),
     )  # fmt: skip
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
 
@@ -200,6 +225,23 @@ async def list_groups_of_member(
     ]
 
 
+async def list_groups_to_join(conn: Reader, organization_id: str) -> list[GroupMembership]:
+    """Return the groups that new members of an organization join by themselves, with the role."""
+    rows = await conn.fetch_all(
+        """
+        SELECT id, name, auto_join_role FROM resource_groups
+        WHERE organization_id = $1 AND auto_join_role IS NOT NULL ORDER BY id
+        """,
+        organization_id,
+    )
+    return [
+        GroupMembership(
+            group_id=row["id"], group_name=row["name"], role=Role(row["auto_join_role"])
+        )
+        for row in rows
+    ]
+
+
 async def list_group_members(conn: Reader, group_id: str) -> list[Member]:
     """Return the members in the order of their ids, without disabled users."""
     rows = await conn.fetch_all(
@@ -210,6 +252,39 @@ async def list_group_members(conn: Reader, group_id: str) -> list[Member]:
         group_id,
     )
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
+
+
+async def list_groups_of_members(
+    conn: Reader, organization_id: str, user_ids: Iterable[str]
+) -> dict[str, list[tuple[GroupMembership, int]]]:
+    """Return the groups of members by user id, each with how many members it has."""
+    rows = await conn.fetch_all(
+        """
+        SELECT m.user_id, g.id, g.name, m.role, (
+            SELECT count(*) FROM resource_group_members c WHERE c.resource_group_id = g.id
+        ) AS members
+        FROM resource_group_members m JOIN resource_groups g ON g.id = m.resource_group_id
+        WHERE g.organization_id = $1 AND m.user_id IN each($2) ORDER BY g.id
+        """,
+        organization_id, msgspec.json.encode(list(user_ids)).decode(),
+    )  # fmt: skip
+    groups: dict[str, list[tuple[GroupMembership, int]]] = {}
+    for row in rows:
+        group = GroupMembership(group_id=row["id"], group_name=row["name"], role=Role(row["role"]))
+        groups.setdefault(row["user_id"], []).append((group, row["members"]))
+    return groups
+
+
+async def list_primary_addresses(conn: Reader, user_ids: Iterable[str]) -> dict[str, str]:
+    """Return the verified primary address of users by id."""
+    rows = await conn.fetch_all(
+        """
+        SELECT user_id, address FROM emails
+        WHERE user_id IN each($1) AND is_primary AND verified_at IS NOT NULL
+        """,
+        msgspec.json.encode(list(user_ids)).decode(),
+    )
+    return {row["user_id"]: row["address"] for row in rows}
 
 
 async def add_join_request(conn: Connection, organization_id: str, request: JoinRequest) -> bool:

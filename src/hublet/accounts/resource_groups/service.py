@@ -1,9 +1,11 @@
 """Rules of resource groups: who may see, change and join them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hublet.accounts.access import role_of
 from hublet.accounts.errors import (
+    GroupProvisioned,
     NotAMember,
     NotInResourceGroup,
     PlanNeeded,
@@ -16,6 +18,7 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as members_store
 from hublet.accounts.records import (
     Actor,
+    GroupMembership,
     Organization,
     OrganizationPlan,
     ResourceGroupRecord,
@@ -34,6 +37,8 @@ from hublet.events import (
     ResourceGroupMemberSet,
     ResourceGroupUpdated,
 )
+
+_BATCH = 500
 
 
 async def get_organization(
@@ -178,6 +183,84 @@ async def set_member(
             organization_id=organization.id, resource_group_id=group.id, user_id=user.id, role=role
         ),
     )
+
+
+async def set_roles(
+    conn: Connection,
+    actor: Actor,
+    organization: Organization,
+    user: User,
+    roles: Mapping[str, Role | None],
+) -> None:
+    """Set the roles of a member in several groups, by their ids; None removes the member."""
+    if roles and not organization.plan.has_resource_groups:
+        raise PlanNeeded("Resource groups", OrganizationPlan.team, organization.name)
+    for group_id, role in roles.items():
+        group = await get(conn, organization, group_id)
+        if role is not None:
+            await set_member(conn, actor, organization, group, user, role)
+        elif await members_store.group_role_of(conn, group.id, user_id=user.id) is not None:
+            await remove_member(conn, actor, group, user)
+
+
+async def set_auto_join(
+    conn: Connection,
+    actor: Actor,
+    organization: Organization,
+    group: ResourceGroupRecord,
+    *,
+    role: Role | None,
+    scope: str | None = None,
+) -> ResourceGroupRecord:
+    """Let all members of the organization join a group with this role, now and later; None: not any more.
+
+    Who is in the group keeps the role there. A group that an identity provider fills has its members
+    from there alone.
+    """
+    if role is not None and await _is_provisioned(conn, organization, group):
+        raise GroupProvisioned(group.name)
+    await conn.lock(f"auto-join of {organization.id}")
+    await store.set_auto_join(conn, group.id, role=role, scope=scope)
+    await audit.record(
+        conn, organization.id, actor, "resource-group.auto-join", target=group.name,
+        details={"enabled": role is not None} | ({"role": role} if role else {}),
+    )  # fmt: skip
+    if role is not None:
+        await _join_all(conn, actor, organization, group, role)
+    return replace(group, auto_join_role=role, auto_join_scope=scope)
+
+
+async def _is_provisioned(
+    conn: Reader, organization: Organization, group: ResourceGroupRecord
+) -> bool:
+    """Tell whether a group of SCIM, such as `acme:research:write`, gives roles in this group."""
+    prefix = (organization.name.casefold(), group.name.casefold())
+    for name in await store.list_provisioned_names(conn, organization.id):
+        parts = [part.strip() for part in name.casefold().split(":")]
+        if (parts[0], ":".join(parts[1:-1])) == prefix:
+            return True
+    return False
+
+
+async def _join_all(
+    conn: Connection,
+    actor: Actor,
+    organization: Organization,
+    group: ResourceGroupRecord,
+    role: Role,
+) -> None:
+    inside = {each.user.id for each in await members_store.list_group_members(conn, group.id)}
+    membership = GroupMembership(group_id=group.id, group_name=group.name, role=role)
+    after = ""
+    while members := await members_store.list_members(
+        conn, organization.id, after=after, limit=_BATCH
+    ):
+        for member in members:
+            if member.user.id not in inside:
+                await organizations.add_to_resource_group(
+                    conn, actor, organization, membership, member.user
+                )
+        after = members[-1].user.id
 
 
 async def remove_member(

@@ -1,10 +1,15 @@
 """SQL of resource groups."""
 
-from hublet.accounts.records import ResourceGroupRecord
+from collections.abc import Sequence
+
+from hublet.accounts.records import ResourceGroupRecord, Role
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-_GROUP_COLUMNS = "g.id, g.organization_id, g.name, g.description, g.created_at"
+_GROUP_COLUMNS = (
+    "g.id, g.organization_id, g.name, g.description, g.created_at, g.auto_join_role, "
+    "g.auto_join_scope"
+)
 
 
 async def add(conn: Connection, group: ResourceGroupRecord) -> bool:
@@ -80,6 +85,35 @@ async def update(conn: Connection, group: ResourceGroupRecord) -> None:
     )  # fmt: skip
 
 
+async def set_auto_join(
+    conn: Connection, group_id: str, *, role: Role | None, scope: str | None
+) -> None:
+    await conn.execute(
+        "UPDATE resource_groups SET auto_join_role = $2, auto_join_scope = $3 WHERE id = $1",
+        group_id, role, scope,
+    )  # fmt: skip
+
+
+async def list_provisioned_names(conn: Reader, organization_id: str) -> list[str]:
+    """Return the names of the groups that an identity provider has in an organization."""
+    rows = await conn.fetch_all(
+        "SELECT display_name FROM scim_groups WHERE organization_id = $1", organization_id
+    )
+    return [row["display_name"] for row in rows]
+
+
+async def list_repos(conn: Reader, group_id: str, *, limit: int) -> Sequence[Row]:
+    """Return type, name, owner and visibility of the repositories in a group."""
+    return await conn.fetch_all(
+        """
+        SELECT r.type, r.name, r.visibility, o.name AS owner_name FROM repos r
+        JOIN organizations o ON o.id = r.owner_id
+        WHERE r.resource_group_id = $1 ORDER BY r.id LIMIT $2
+        """,
+        group_id, limit,
+    )  # fmt: skip
+
+
 async def is_in_use(conn: Reader, group_id: str) -> bool:
     """Tell whether a repository or a collection is in a group."""
     row = await conn.fetch_one(
@@ -105,4 +139,6 @@ def _group_record(row: Row) -> ResourceGroupRecord:
         name=row["name"],
         description=row["description"],
         created_at=from_micros(row["created_at"]),
+        auto_join_role=Role(row["auto_join_role"]) if row["auto_join_role"] else None,
+        auto_join_scope=row["auto_join_scope"],
     )

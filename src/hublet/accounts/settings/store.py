@@ -1,4 +1,4 @@
-"""SQL of changes to e-mail addresses, and of SSH keys."""
+"""SQL of changes to e-mail addresses, of SSH keys, and of social handles."""
 
 from hublet.accounts.records import UserEmail, UserSshKey
 from hublet.accounts.users.store import EMAIL_COLUMNS, email_record
@@ -86,3 +86,30 @@ def _ssh_key_record(row: Row) -> UserSshKey:
         created_at=from_micros(row["created_at"]),
         last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
     )
+
+
+async def list_social_handles(conn: Reader, account_id: str) -> dict[str, str]:
+    """Return the handles of a user or an organization, by the name of the network."""
+    rows = await conn.fetch_all(
+        "SELECT network, handle FROM social_handles WHERE account_id = $1 ORDER BY network",
+        account_id,
+    )
+    return {row["network"]: row["handle"] for row in rows}
+
+
+async def set_social_handle(
+    conn: Connection, account_id: str, *, network: str, handle: str
+) -> None:
+    """Store a handle; an empty one is removed."""
+    if not handle:
+        await conn.execute(
+            "DELETE FROM social_handles WHERE account_id = $1 AND network = $2", account_id, network
+        )
+        return
+    await conn.execute(
+        """
+        INSERT INTO social_handles (account_id, network, handle) VALUES ($1, $2, $3)
+        ON CONFLICT (account_id, network) DO UPDATE SET handle = excluded.handle
+        """,
+        account_id, network, handle,
+    )  # fmt: skip

@@ -1,5 +1,6 @@
 """HTTP routes for public user profiles, for following users, and `whoami`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -7,12 +8,13 @@ from fastapi import Security
 from starlette.requests import Request
 
 from hublet.accounts.avatars import avatar_url
+from hublet.accounts.organizations import store as organization_store
 from hublet.accounts.records import User
-from hublet.accounts.schemas import AvatarUrl, UserCard
+from hublet.accounts.schemas import AvatarUrl, FollowedOrganization, UserCard
 from hublet.accounts.users import service, store
 from hublet.accounts.users.schemas import UserOverview, Whoami, render_whoami
 from hublet.core.clock import wire
-from hublet.core.database import Database, Reader
+from hublet.core.database import Database, Reader, Row
 from hublet.core.http import Conn, FastRoute, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
@@ -63,6 +65,22 @@ async def list_user_following(
     return [UserCard.of(u, base_url=base_url) for u in page.cut(users, position=lambda u: u.id)]
 
 
+@router.get("/{name}/following/orgs", responses=PAGED_RESPONSES)
+async def list_followed_organizations(
+    conn: ReadConn, caller: MaybeCaller, name: str, page: PageQuery
+) -> list[FollowedOrganization]:
+    """List the organizations that a user follows, page by page."""
+    user = await _get_visible(conn, caller, name)
+    found = await organization_store.list_followed(
+        conn, follower_id=user.id, after=page.after, limit=page.reach
+    )
+    base_url = conn.hub.settings.base_url
+    return [
+        FollowedOrganization.of(each, base_url=base_url)
+        for each in page.cut(found, position=lambda each: each.id)
+    ]
+
+
 @router.get("/{name}/avatar")
 async def get_user_avatar(conn: ReadConn, caller: MaybeCaller, name: str) -> AvatarUrl:
     """Tell where a user's picture is."""
@@ -107,6 +125,8 @@ async def whoami(request: Request) -> bytes:
     if (organization_id := caller.token.organization_id) is not None:
         # A token that is confined to an organization shows no other.
         rows = [row for row in rows if row["organization_id"] == organization_id]
+    if caller.blocked:
+        rows = reached_rows(rows, caller)
     body = render_whoami(
         rows,
         base_url=database.hub.settings.base_url,
@@ -114,6 +134,15 @@ async def whoami(request: Request) -> bytes:
         auth=_render_auth(caller),
     )
     return msgspec.json.encode(body)
+
+
+def reached_rows(rows: Sequence[Row], caller: AnyCaller) -> Sequence[Row]:
+    """Leave out organizations that the caller does not reach; one row stays, for the user."""
+    kept = [row for row in rows if not caller.is_blocked(row["organization_id"] or "")]
+    if kept:
+        return kept
+    first = dict(rows[0])
+    return [first | dict.fromkeys(("role", *(key for key in first if key.startswith("organ"))))]
 
 
 whoami_router.add_api_route(

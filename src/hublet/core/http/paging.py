@@ -69,3 +69,16 @@ async def _read_page(
 
 
 PageQuery = Annotated[Page, Depends(_read_page)]
+
+
+async def _read_long_page(
+    request: Request,
+    response: Response,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
+    cursor: Annotated[str, Query(description="Where to go on, from the `Link` header.")] = "",
+) -> Page:
+    return await _read_page(request, response, limit, cursor)
+
+
+# Of members, of whom the public service shows as many at once.
+MemberPage = Annotated[Page, Depends(_read_long_page)]

@@ -29,6 +29,8 @@ class Credentials:
 
     bearer: str | None = field(default=None, repr=False)
     cookie: str | None = field(default=None, repr=False)
+    # Where the request comes from: some organizations are reached from their own networks alone.
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class PortAuthorizer:
                 caller = await self._cookie_owner(target, credentials.cookie)
             if caller is None:
                 raise PortTokenNeeded
+            caller = caller.seen_from(credentials.address)
             if not await self._may_see(caller, reachable, target.job_id):
                 raise JobNotFound(target.job_id)
         assert reachable is not None  # noqa: S101 - the checks above refuse a job that does not exist.
@@ -107,7 +110,9 @@ class PortAuthorizer:
                 return False
             return True
 
-        return await self._cached(("sees", caller.user_id, caller.token.id, job_id), query)
+        blocked = tuple(limit.organization_id for limit in caller.blocked)
+        key = ("sees", caller.user_id, caller.token.id, blocked, job_id)
+        return await self._cached(key, query)
 
     async def _cached(self, key: Hashable, query: Callable[[Reader], Awaitable[Value]]) -> Value:
         if self._wakes != self.wakes or len(self._cache) > _MAX_CACHED:

@@ -102,6 +102,7 @@ class RouteCache:
             attempt=reachable.job.attempt,
             port=port,
             bearer=credentials.bearer,
+            address=credentials.address,
             cookie=credentials.cookie,
         )
         return await connect(await self._remote.open(reachable.machine_id, order))

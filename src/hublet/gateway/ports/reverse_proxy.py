@@ -160,7 +160,7 @@ class ReverseProxy:
         length = body_length(request)
         if request.target.startswith(RESERVED_PREFIX):
             raise await self._exchange_code(request, target)
-        credentials = self._sessions.credentials_of(request)
+        credentials = self._sessions.credentials_of(request, address=exchange.address)
         admission = await self._authorize(request, target, credentials)
         exchange.user = admission.user_name
         changes = HeaderChanges(

@@ -3,6 +3,7 @@
 import string
 from collections.abc import Sequence
 
+from hublet.accounts.organizations import security_store
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.hub import Hub
@@ -97,7 +98,10 @@ async def exchange_code(conn: Connection, target: JobPort, *, code: str, state: 
 async def find_cookie_owner(conn: Reader, target: JobPort, cookie: str) -> Caller | None:
     """Return the user of a browser's cookie, with the rights of now."""
     browser_pass = await store.find_pass(conn, target, digests=_digests(conn.hub, cookie))
-    return None if browser_pass is None else await get_creator(conn, browser_pass.user_id)
+    if browser_pass is None:
+        return None
+    owner = await get_creator(conn, browser_pass.user_id)
+    return owner.with_limits(await security_store.limits_of_user(conn, browser_pass.user_id))
 
 
 def _digests(hub: Hub, value: str) -> Sequence[str]:

@@ -38,14 +38,14 @@ class BrowserSessions:
             name.encode() for name in names | {SESSION_COOKIE, CHALLENGE_COOKIE}
         )
 
-    def credentials_of(self, request: ProxyRequest) -> Credentials:
+    def credentials_of(self, request: ProxyRequest, *, address: str) -> Credentials:
         sent = request.all_of(b"authorization")
         if len(sent) > 1:
             raise AmbiguousRequest("it has more than one Authorization")
         scheme, _, value = sent[0].decode("latin-1").partition(" ") if sent else ("", "", "")
         bearer = value.strip() if scheme.lower() == "bearer" else None
         cookie = cookie_of(request, self._pass.encode()) if is_same_origin(request) else None
-        return Credentials(bearer=bearer or None, cookie=cookie)
+        return Credentials(bearer=bearer or None, cookie=cookie, address=address)
 
     def redirect_to_login(self, request: ProxyRequest, target: JobPort) -> dict[str, str]:
         """Return the headers that redirect a browser to the hub, where its user is logged in.

@@ -142,6 +142,7 @@ class JobAttacher:
             job_id=guest.running.job.id,
             attempt=guest.running.job.attempt,
             fingerprint=guest.fingerprint,
+            address=guest.address,
             key_data=guest.holder.data,
             **changes,
         )

@@ -117,10 +117,14 @@ class SshGateway:
         """Return the connections that are authenticated."""
         return [connection for connection in self._connections if connection.guest is not None]
 
-    async def admit(self, job_id: str, *, fingerprint: str, data: str) -> Guest | None:
+    async def admit(
+        self, job_id: str, *, fingerprint: str, data: str, address: str
+    ) -> Guest | None:
         try:
             async with self._database.read() as conn:
-                return await service.admit(conn, job_id, fingerprint=fingerprint, data=data)
+                return await service.admit(
+                    conn, job_id, fingerprint=fingerprint, data=data, address=address
+                )
         except DatabaseUnavailable:
             return None
 
@@ -231,6 +235,7 @@ class SshConnection(asyncssh.SSHServer):
             username,
             fingerprint=key.get_fingerprint(),
             data=base64.b64encode(key.public_data).decode(),
+            address=self.address,
         )
         if self._admitted is not None:
             self._gateway.limiter.refund(self._gateway.policy, self.address)
@@ -292,7 +297,11 @@ class SshConnection(asyncssh.SSHServer):
 async def _may_stay(conn: Reader, guest: Guest) -> bool:
     running = guest.running
     admitted = await service.admit(
-        conn, running.job.id, fingerprint=guest.fingerprint, data=guest.holder.data
+        conn,
+        running.job.id,
+        fingerprint=guest.fingerprint,
+        data=guest.holder.data,
+        address=guest.address,
     )
     # A failed job may run again by now, in another attempt.
     return admitted is not None and admitted.running.handle == running.handle
@@ -300,7 +309,7 @@ async def _may_stay(conn: Reader, guest: Guest) -> bool:
 
 def _guest_key(guest: Guest) -> tuple[str, ...]:
     """Return a key that connections of one guest to one attempt share."""
-    return guest.fingerprint, guest.running.job.id, guest.running.handle
+    return guest.fingerprint, guest.running.job.id, guest.running.handle, guest.address
 
 
 def _log_fields(connection: SshConnection, guest: Guest) -> dict[str, str]:

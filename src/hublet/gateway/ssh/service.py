@@ -4,8 +4,9 @@ import hmac
 
 from hublet.accounts.access import effective_role
 from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import security_store
 from hublet.accounts.organizations import store as memberships
-from hublet.accounts.records import Actor, Role
+from hublet.accounts.records import Actor, Role, is_within
 from hublet.accounts.settings import store as keys
 from hublet.core.database import Connection, Reader
 from hublet.gateway import store
@@ -17,7 +18,9 @@ SSH_OPENED = "job.ssh"
 _NOTHING = "-"
 
 
-async def admit(conn: Reader, job_id: str, *, fingerprint: str, data: str) -> Guest | None:
+async def admit(
+    conn: Reader, job_id: str, *, fingerprint: str, data: str, address: str
+) -> Guest | None:
     """Return the guest for a key, if the job runs, has SSH, and the key's user may write to it.
 
     None for every other case, so that nobody learns which jobs and keys exist.
@@ -25,11 +28,25 @@ async def admit(conn: Reader, job_id: str, *, fingerprint: str, data: str) -> Gu
     holder = await store.find_key_holder(conn, fingerprint)
     running = await store.find_running(conn, job_id)
     role = await _role(conn, holder, running)
+    is_reached = await _is_reached(conn, holder, running, address)
     if holder is None or running is None or role is None or not role.covers(Role.write):
         return None
-    if not running.job.spec.ssh or not hmac.compare_digest(holder.data, data):
+    if not is_reached or not running.job.spec.ssh or not hmac.compare_digest(holder.data, data):
         return None
-    return Guest(holder=holder, running=running, fingerprint=fingerprint)
+    return Guest(holder=holder, running=running, fingerprint=fingerprint, address=address)
+
+
+async def _is_reached(
+    conn: Reader, holder: KeyHolder | None, running: RunningJob | None, address: str
+) -> bool:
+    """Tell whether the job's organization is reached from this address, by its networks."""
+    limits = await security_store.limits_of_user(conn, holder.user_id if holder else _NOTHING)
+    owner_id = running.job.owner_id if running else _NOTHING
+    return all(
+        is_within(address, limit.ip_ranges or ())
+        for limit in limits
+        if limit.organization_id == owner_id
+    )
 
 
 async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | None) -> Role | None:

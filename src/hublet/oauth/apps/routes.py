@@ -6,8 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from fastapi import Request
+from pydantic import MISSING
 from starlette.responses import Response
 
+from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.schema import Done
@@ -25,6 +27,7 @@ from hublet.oauth.apps.schemas import (
 )
 from hublet.oauth.errors import LogoTooLarge
 from hublet.tokens.auth import AccountOwner, actor_of
+from hublet.tokens.records import Caller
 
 router = Router(prefix="/api/settings/oauth-apps", tags=["oauth"])
 
@@ -54,6 +57,8 @@ async def create_oauth_app(
     Redirect URIs are taken as they are; only on `http://localhost`, `http://127.0.0.1` and
     `http://[::1]` any port is accepted later.
     """
+    if body.organization is not MISSING:
+        caller.check_reaches_name(body.organization)
     return App.of(await service.create(conn, actor_of(request, caller), body))
 
 
@@ -71,6 +76,7 @@ async def update_oauth_app(
 
     When its name or the hosts of its redirect URIs change, people are asked for consent again.
     """
+    await _check_reached(conn, caller, client_id)
     return App.of(await service.update(conn, actor_of(request, caller), client_id, body))
 
 
@@ -79,8 +85,18 @@ async def delete_oauth_app(
     request: Request, conn: Conn, caller: AccountOwner, client_id: str
 ) -> Done:
     """Delete an app; all access that people gave it ends at once."""
+    await _check_reached(conn, caller, client_id)
     await service.delete(conn, actor_of(request, caller), client_id)
     return Done()
+
+
+async def _check_reached(conn: Reader, caller: Caller, client_id: str) -> None:
+    """Refuse a token that does not reach the organization of an app; few tokens cost the look."""
+    if not caller.blocked:
+        return
+    managed = await service.get(conn, client_id, user_id=caller.user_id)
+    if managed.organization is not None:
+        caller.check_reaches_name(managed.organization)
 
 
 secrets_router = Router(prefix="/api/settings/oauth-apps/{client_id}/secrets", tags=["oauth"])
@@ -101,6 +117,7 @@ async def create_oauth_secret(
     Secrets that it has work on for `overlapSeconds`, a day unless said otherwise. From now on
     the app must show a secret wherever it asks for tokens.
     """
+    await _check_reached(conn, caller, client_id)
     overlap = timedelta(seconds=body.overlapSeconds)
     actor = actor_of(request, caller)
     secret, value = await client_secrets.create(conn, actor, client_id, overlap=overlap)
@@ -112,6 +129,7 @@ async def delete_oauth_secrets(
     request: Request, conn: Conn, caller: AccountOwner, client_id: str
 ) -> Done:
     """Delete all secrets of an app at once; it then works as a public one."""
+    await _check_reached(conn, caller, client_id)
     await client_secrets.delete_all(conn, actor_of(request, caller), client_id)
     return Done()
 
@@ -121,6 +139,7 @@ async def delete_oauth_secret(
     request: Request, conn: Conn, caller: AccountOwner, client_id: str, secret_id: str
 ) -> Done:
     """Delete one secret of an app at once; without its last one it works as a public one."""
+    await _check_reached(conn, caller, client_id)
     await client_secrets.delete(conn, actor_of(request, caller), client_id, secret_id)
     return Done()
 

@@ -40,7 +40,9 @@ async def _writer(request: Request, database: Db, domain: str, _: CasCredentials
 async def _admit(request: Request, database: Db, domain: str, *, right: CasRight) -> CasAccess:
     exchange = exchange_of(request)
     async with database.read() as conn:
-        access = await tokens.admit(conn, exchange.authorization, domain, right=right)
+        access = await tokens.admit(
+            conn, exchange.authorization, domain, right=right, address=exchange.address
+        )
     if access.caller is not None:
         exchange.identify(access.caller.user_name)
     return access

@@ -85,7 +85,7 @@ def read_token(text: str, keys: KeyRing) -> AccessToken:
 
 
 async def admit(
-    conn: Reader, authorization: str | None, domain: str, *, right: CasRight
+    conn: Reader, authorization: str | None, domain: str, *, right: CasRight, address: str
 ) -> CasAccess:
     """Return who calls, if their token is for this right in this domain, and they have it now."""
     if authorization is None:
@@ -99,15 +99,18 @@ async def admit(
         raise CasAccessRefused("The access token is not for this address of the CAS.")
     if right not in {"read", token.right}:
         raise CasAccessRefused("The access token is only for reading.")
-    return await _current_access(conn, token, right)
+    return await _current_access(conn, token, right, address=address)
 
 
-async def _current_access(conn: Reader, token: AccessToken, right: CasRight) -> CasAccess:
+async def _current_access(
+    conn: Reader, token: AccessToken, right: CasRight, *, address: str
+) -> CasAccess:
     caller = None
     if token.credential_id is not None:
         caller = await tokens.find_caller_by_id(conn, token.credential_id)
         if caller is None:
             raise CasTokenRefused(_INVALID)
+        caller = caller.seen_from(address)
     repo = await repos_store.find(conn, token.repo_id)
     if repo is None:
         raise RepoNotFound

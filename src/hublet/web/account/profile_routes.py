@@ -1,10 +1,10 @@
 """HTTP for a person's profile and account: name, picture, e-mail addresses, and closing it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import Response
 
-from hublet.accounts import avatar_uploads
+from hublet.accounts import avatar_uploads, socials
 from hublet.accounts.avatars import MAX_AVATAR_BYTES
 from hublet.accounts.errors import NotAnImage
 from hublet.accounts.settings import emails
@@ -46,6 +46,20 @@ async def change_profile(visit: SignedInVisit, form: FormFields) -> Response:
     if problem := await _refusal_of(visit, change):
         return await _show_profile(visit, fullname=fullname, problem=problem)
     return go_to(visit, _PROFILE, toast="The profile is saved.")
+
+
+@router.post(f"{_PROFILE}/socials")
+async def change_socials(visit: SignedInVisit, form: FormFields) -> Response:
+    """Change the person's names in other networks; an empty one is removed."""
+    visit.check(form, _PROFILE)
+    handles = {name: form.get(name, "") for name in socials.OF_USERS}
+
+    async def change(conn: Connection) -> None:
+        await socials.set_of_user(conn, visit.person.user_id, handles)
+
+    if problem := await _refusal_of(visit, change):
+        return await _show_profile(visit, handles=handles, problem=problem)
+    return go_to(visit, _PROFILE, toast="The names are saved.")
 
 
 @router.post(f"{_PROFILE}/picture")
@@ -153,12 +167,17 @@ async def _refusal_of(visit: PageVisit, change: _Change) -> HubError | None:
 
 
 async def _show_profile(
-    visit: PageVisit, *, fullname: str | None = None, problem: HubError | None = None
+    visit: PageVisit,
+    *,
+    fullname: str | None = None,
+    handles: Mapping[str, str] | None = None,
+    problem: HubError | None = None,
 ) -> Response:
     async with visit.database.read() as conn:
         frame = await frame_for(visit, conn, current=_PROFILE)
         user = await accounts.get_user_by_id(conn, visit.person.user_id)
         avatar = await users.find_avatar(conn, user.id)
+        stored = await socials.get(conn, user.id)
     return await render(
         visit,
         "account/profile.html",
@@ -169,6 +188,8 @@ async def _show_profile(
         fullname=user.fullname if fullname is None else fullname,
         has_picture=avatar is not None and avatar.upload is not None,
         largest=MAX_AVATAR_BYTES,
+        networks=list(socials.NETWORKS.items()),
+        handles=stored if handles is None else handles,
         problem=None if problem is None else problem.message,
     )
 

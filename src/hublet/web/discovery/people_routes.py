@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from fastapi import Query, Response
 
+from hublet.accounts import socials
 from hublet.accounts.errors import AccountNotFound, OrganizationNotFound, UserNotFound
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as organization_store
@@ -197,6 +198,7 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
         ],
         people=await _people(conn, account),
         counts=await _count_people(conn, account),
+        socials=await _socials(conn, account),
         is_following=await users.is_following(conn, viewer_id=viewer_id, account_id=account.id),
         is_own=account.id == viewer_id,
         has_jobs=visit.caller is not None and await sees_jobs(conn, visit.caller, account.name),
@@ -204,6 +206,18 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
         may_join=isinstance(account, Organization) and viewer_id is not None and role is None,
         form_token=visit.form_token(f"{_PURPOSE} {account.id}"),
     )
+
+
+async def _socials(conn: Reader, account: User | Organization) -> list[tuple[str, str, str]]:
+    is_organization = isinstance(account, Organization)
+    return [
+        (
+            socials.NETWORKS[network][0],
+            handle,
+            socials.link_of(network, handle, is_organization=is_organization),
+        )
+        for network, handle in (await socials.get(conn, account.id)).items()
+    ]
 
 
 async def _repos(conn: Reader, visit: PageVisit, owner: str, type_: RepoType) -> list[RepoRow]:

@@ -268,6 +268,8 @@ class ProfilePage:
     # Members of an organization, or the organizations of a person.
     people: list[str]
     counts: Mapping[PeopleTab, int]
+    # In other networks: the network, the name there, and its address.
+    socials: list[tuple[str, str, str]]
     is_following: bool | None
     # Whether it is the viewer's own page.
     is_own: bool

@@ -223,11 +223,11 @@ async def revoke_organization_token(
     visit: FreshVisit, organization: str, token_id: str, form: FormFields
 ) -> Response:
     async def change(conn: Connection, found: Organization, actor: Actor) -> None:
-        await account_tokens.revoke_given(conn, actor, found, token_id)
+        await account_tokens.cut_off(conn, actor, found, token_id)
 
     return await apply_form(
         visit, organization, form, change,
-        show=_show_tokens, page="tokens", toast="The token is revoked. Its owner is told so.",
+        show=_show_tokens, page="tokens", toast=f"The token does not reach {organization} any more.",
     )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ async def _show_tokens(
         visit,
         head,
         tokens=tokens_of_page,
-        next_url=next_page_url(visit, write_cursor(tokens_of_page[-1][0].id)) if more else None,
+        next_url=next_page_url(visit, write_cursor(tokens_of_page[-1].token.id)) if more else None,
         typed=typed,
         problem=problem,
     )

@@ -260,10 +260,13 @@ async def request_to_join(visit: SignedInVisit, organization: str, form: FormFie
             visit.check(form, purpose_of(found))
             person = await users.get_user_by_id(conn, visit.person.user_id)
             actor = actor_of(visit.request, visit.person)
-            await join_requests.create(conn, actor, found, person, form.get("message", "").strip())
+            message = form.get("message", "").strip()
+            joined = await join_requests.create(conn, actor, found, person, message)
     except REFUSALS as error:
         return await _show_join(visit, organization, typed=form, problem=error)
     toast = f"Your request is with the administrators of {found.name}."
+    if joined:
+        toast = f"You are a member of {found.name}, by your e-mail address."
     return go_to(visit, f"/{found.name}", toast=toast)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fastapi import Response
 from pydantic import MISSING
 
-from hublet.accounts import avatar_uploads
+from hublet.accounts import avatar_uploads, socials
 from hublet.accounts.avatars import MAX_AVATAR_BYTES
 from hublet.accounts.errors import NotAnImage
 from hublet.accounts.organizations import service as organizations
@@ -145,6 +145,22 @@ async def remove_organization_picture(
     )  # fmt: skip
 
 
+@router.post(f"{SETTINGS}/profile/socials")
+async def set_organization_socials(
+    visit: SignedInVisit, organization: str, form: FormFields
+) -> Response:
+    """Change the names of the organization in other networks; an empty one is removed."""
+
+    async def change(conn: Connection, found: Organization, actor: Actor) -> None:
+        handles = {name: form.get(name, "") for name in socials.OF_ORGANIZATIONS}
+        await socials.set_of_organization(conn, actor, found, handles)
+
+    return await apply_form(
+        visit, organization, form, change,
+        show=_show_profile, page="profile", toast="The names are saved.",
+    )  # fmt: skip
+
+
 @router.post(f"{SETTINGS}/profile/token-exchange")
 async def set_exchange_lifetime(visit: FreshVisit, organization: str, form: FormFields) -> Response:
     """Say how long tokens live that applications of the organization get by exchange."""
@@ -189,11 +205,14 @@ async def _show_profile(
     async with visit.database.read() as conn:
         head = await open_settings(conn, visit, name, "profile")
         seconds = await oauth.exchange_seconds_of(conn, head.organization.id)
+        handles = await socials.get(conn, head.organization.id)
     return await render_settings(
         visit,
         head,
         exchange_minutes=seconds // 60,
         largest_picture=MAX_AVATAR_BYTES,
+        networks=[(name, socials.NETWORKS[name]) for name in socials.OF_ORGANIZATIONS],
+        handles=handles,
         typed=typed,
         problem=problem,
     )
