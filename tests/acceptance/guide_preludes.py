@@ -119,6 +119,7 @@ PRELUDES: dict[str, str] = {
     "webhooks": A_HUB + ADA + VARIABLES + ANALYTICAL,
     "receiving": A_HUB + ADA + VARIABLES + ENGINE,
     "notifications": A_HUB + ADA + ENGINE + GRACE,
+    "collections": A_HUB + ADA + ENGINE + GRACE,
     "oauth": A_HUB + ADA,
     "jobs": A_HUB + ADA + VARIABLES,
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,

@@ -51,6 +51,8 @@ def test_these_are_all_commands() -> None:
         "notifications list", "notifications read", "notifications unread", "notifications done",
         "notifications listen", "notifications watch", "notifications mute",
         "notifications settings",
+        "collections list", "collections info", "collections create", "collections update",
+        "collections add", "collections remove", "collections delete",
         "jobs run", "jobs rerun", "jobs list", "jobs inspect", "jobs hardware", "jobs logs",
         "jobs wait", "jobs stats", "jobs cancel", "jobs labels", "jobs expose", "jobs delete",
         "jobs scheduled run", "jobs scheduled list", "jobs scheduled inspect",

@@ -80,6 +80,11 @@ PAGES = (
     _page("posts", "/posts"),
     _page("post", "/posts/ada/{post}"),
     _page("new post", "/posts/new"),
+    _page("collections", "/collections"),
+    _page("collection", "/collections/{collection}"),
+    _page("collection, signed out", "/collections/{collection}", who=None),
+    _page("new collection", "/collections/new"),
+    _page("collections of a repository", "/ada/engine-7b/collections"),
     _page("blogs", "/blog"),
     _page("blog", "/blog/ada/{blog}"),
     _page("new blog", "/blog/new"),
@@ -647,7 +652,14 @@ def _publications(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
     for path in (f"papers/{paper}", f"posts/ada/{post}", f"blog/ada/{blog}"):
         _answer(charles.post(f"/api/{path}/comment", json={"comment": "I agree, @ada."}))
     _answer(charles.post("/api/users/ada/follow"))
-    return {"paper": paper, "post": post, "blog": blog}
+    wheels = {"title": "Wheels", "namespace": "ada", "description": "All that turns."}
+    first = {"type": "paper", "id": paper}
+    inner = _answer(ada.post("/api/collections", json={"title": "Cogs", "namespace": "ada"}))
+    collection = _answer(ada.post("/api/collections", json=wheels | {"item": first}))["slug"]
+    for type_, name in (("model", "ada/engine-7b"), ("collection", inner["slug"])):
+        item = {"item": {"type": type_, "id": name}, "note": "To begin with."}
+        _answer(ada.post(f"/api/collections/{collection}/items", json=item))
+    return {"paper": paper, "post": post, "blog": blog, "collection": collection}
 
 
 def _listed_jobs(ada: httpx2.Client) -> dict[str, str]:

@@ -48,6 +48,7 @@ FORMS = [path for path in POSTS if path not in WITHOUT_SESSION]
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
     r"/(containers|buckets)/.*"
+    r"|/collections/.*/items.*"
     r"|/jobs/.*"
     r"|/.+/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
@@ -132,6 +133,7 @@ class Place:
             "{group_id}": "0" * 24,
             "{invitation_id}": "0" * 24,
             "{account_id}": "0" * 24,
+            "{item_id}": "0" * 24,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -192,6 +194,9 @@ async def a_place(
         await client.put(
             f"/api/{kind}s/{owner}/{owner}/files/notes.txt", headers=headers, content=b""
         )
+    # The short slug of a collection is that of the blog.
+    collection = {"title": blog.rpartition("/")[2], "namespace": owner, "private": private}
+    await client.post("/api/collections", headers=headers, json=collection)
     job = await run(client, headers, path=f"/api/jobs/{owner}")
     schedule = await a_schedule(client, headers, path=f"/api/scheduled-jobs/{owner}")
     return Place(
@@ -236,6 +241,7 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
     ]
     for place in (scene.own, scene.public):
         addresses += [f"/api/blog/{place.person}/{place.blog}{path}" for path in ("", "/comments")]
+        addresses += [f"/api/collections?owner={place.person}"]
         addresses += [
             f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
         ]

@@ -11,7 +11,13 @@ from hublet.web.account import profile_routes as account_profile_routes
 from hublet.web.admin import account_routes as admin_account_routes
 from hublet.web.admin import overview_routes, work_routes
 from hublet.web.admin import site_routes as admin_site_routes
-from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
+from hublet.web.discovery import (
+    collection_routes,
+    home_routes,
+    list_routes,
+    people_routes,
+    search_routes,
+)
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
 from hublet.web.inbox import routes as inbox_routes
@@ -50,6 +56,7 @@ ROUTERS: tuple[Router, ...] = (
     search_routes.router,
     creation_routes.router,
     list_routes.router,
+    collection_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
     inbox_routes.router,
     notification_routes.router,
@@ -75,6 +82,7 @@ ROUTERS: tuple[Router, ...] = (
     work_routes.router,
     admin_site_routes.router,
     people_routes.lists_router,
+    collection_routes.repo_router,
     bucket_routes.router,
     container_routes.router,
     repo_routes.router,

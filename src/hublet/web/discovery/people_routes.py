@@ -25,6 +25,7 @@ from hublet.repos.browse import lists
 from hublet.repos.browse.records import ListOrder, RepoFilter
 from hublet.repos.records import RepoType
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
+from hublet.web.discovery.collection_routes import list_of_owner
 from hublet.web.discovery.views import (
     PeoplePage,
     PeopleTab,
@@ -44,6 +45,7 @@ _MOST_REPOS = 12
 _MOST_PEOPLE = 30
 _PAGE_SIZE = 30
 _MOST_PUBLICATIONS = 5
+_MOST_COLLECTIONS = 6
 _PURPOSE = "profile"
 
 _Cursor = Annotated[str, Query(max_length=200)]
@@ -67,6 +69,12 @@ async def _find_account(conn: Reader, visit: PageVisit, name: str) -> User | Org
 async def get_list_of_owner(visit: Visit, name: str, kind: GitRepoKind) -> Response:
     """Lead to the list of all, filtered by its owner."""
     return go_to(visit, f"/{kind}?{urlencode({'author': name})}")
+
+
+@lists_router.get("/{name}/collections")
+async def get_collections_of_owner(visit: Visit, name: str) -> Response:
+    """Lead to the list of all collections, filtered by its owner."""
+    return go_to(visit, f"/collections?{urlencode({'owner': name})}")
 
 
 @lists_router.get("/{name}/followers")
@@ -181,6 +189,9 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
     role = None
     if isinstance(account, Organization) and viewer_id is not None:
         role = await organization_store.role_of(conn, account.id, user_id=viewer_id)
+    collections, collection_count = await list_of_owner(
+        conn, visit, account.id, limit=_MOST_COLLECTIONS
+    )
     return ProfilePage(
         name=account.name,
         fullname=account.fullname,
@@ -196,6 +207,8 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
             for kind, title in ((ThreadKind.post, "Posts"), (ThreadKind.blog, "Blog"))
             if (newest := await list_rows(conn, kind, owner=account.name, limit=_MOST_PUBLICATIONS))
         ],
+        collections=collections,
+        collection_count=collection_count,
         people=await _people(conn, account),
         counts=await _count_people(conn, account),
         socials=await _socials(conn, account),

@@ -37,6 +37,7 @@ _KIND_TITLES = {
     SearchKind.paper: "Papers",
     SearchKind.post: "Posts",
     SearchKind.blog: "Blogs",
+    SearchKind.collection: "Collections",
 }
 
 
@@ -85,6 +86,22 @@ def without_tag(path: str, query: Sequence[tuple[str, str]], tag: str) -> str:
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
+def collection_path(collection: CollectionRecord) -> str:
+    return f"/collections/{quote(collection.full_slug)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionRow:
+    """A collection in a list, with names of its first items."""
+
+    collection: CollectionRecord
+    names: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return collection_path(self.collection)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRow:
     """A hit of a search: what it is, where it is, and a line about it."""
@@ -115,7 +132,7 @@ def found_row(hit: SearchHit, accounts: Accounts) -> FoundRow:
         return FoundRow(
             kind=hit.kind,
             title=target.title,
-            path=f"/collections/{quote(target.full_slug)}",
+            path=collection_path(target),
             about=f"{target.owner.name} · {target.description}".removesuffix(" · "),
         )
     return FoundRow(kind=hit.kind, title=target.title, path=publication_path(target, accounts))
@@ -265,6 +282,9 @@ class ProfilePage:
     sections: list[tuple[RepoType, list[RepoRow]]]
     # Posts and blogs, the newest first: where all of them are, and these.
     publications: list[tuple[str, str, list[PublicationRow]]]
+    # The first collections in their order, those that the viewer may see, and how many there are.
+    collections: list[CollectionRow]
+    collection_count: int
     # Members of an organization, or the organizations of a person.
     people: list[str]
     counts: Mapping[PeopleTab, int]
