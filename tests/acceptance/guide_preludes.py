@@ -120,6 +120,7 @@ PRELUDES: dict[str, str] = {
     "receiving": A_HUB + ADA + VARIABLES + ENGINE,
     "notifications": A_HUB + ADA + ENGINE + GRACE,
     "oauth": A_HUB + ADA,
+    "publishers": A_HUB + ADA + VARIABLES,
     "jobs": A_HUB + ADA + VARIABLES,
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
     "repositories": A_HUB + ADA + VARIABLES,
