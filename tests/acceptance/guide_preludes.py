@@ -121,6 +121,7 @@ PRELUDES: dict[str, str] = {
     "notifications": A_HUB + ADA + ENGINE + GRACE,
     "collections": A_HUB + ADA + ENGINE + GRACE,
     "oauth": A_HUB + ADA,
+    "publishers": A_HUB + ADA + VARIABLES,
     "jobs": A_HUB + ADA + VARIABLES,
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
     "mcp": A_HUB + ADA + VARIABLES,

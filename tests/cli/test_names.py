@@ -39,6 +39,7 @@ def test_these_are_all_commands() -> None:
         "registry-credentials set", "registry-credentials list", "registry-credentials remove",
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
+        "oauth publisher list", "oauth publisher add", "oauth publisher remove",
         "task list", "task retry",
         "backup", "restore",
         "storage usage", "storage prune", "storage verify", "storage new-epoch", "storage move",

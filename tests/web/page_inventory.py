@@ -117,6 +117,8 @@ PAGES = (
     _page("settings of a model", "/ada/engine-7b/settings"),
     _page("settings of a gated model", "/ada/gated/settings"),
     _page("webhooks of a model", "/ada/engine-7b/settings/webhooks"),
+    _page("trusted publishers", "/ada/engine-7b/settings/trusted-publishers"),
+    _page("publisher by claims", "/ada/empty/settings/trusted-publishers?provider=custom"),
     _page("requests for access", "/ada/gated/settings/access-requests"),
     # Files.
     _page("files", "/ada/engine-7b/tree/main"),
@@ -584,6 +586,12 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
     watched = [{"type": "model", "name": "ada/engine-7b"}]
     webhook = {"url": "https://ci.example/hook", "watched": watched, "domains": ["repo"]}
     _answer(ada.post("/api/settings/webhooks", json=webhook))
+    publisher = {
+        "provider": "github",
+        "claims": {"repository": "ada/engine", "workflow": "release.yml", "environment": "release"},
+        "pinnedIds": {"repository_id": "22", "repository_owner_id": "11"},
+    }
+    _answer(ada.post("/api/models/ada/engine-7b/trusted-publishers", json=publisher))
     _answer(ada.post("/api/models/ada/engine-7b/tag/main", json={"tag": "v1"}))
     last = _commit(ada, "models/ada/engine-7b", {"config.json": _config(layers=40)}, "More layers")
     return threads | {

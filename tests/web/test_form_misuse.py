@@ -118,6 +118,7 @@ class Place:
             # A tag of a container.
             "{rest:path}": "latest",
             "{webhook_id}": "0" * 24,
+            "{publisher_id}": "0" * 24,
             "{email_id}": "0" * 24,
             "{token_id}": "0" * 24,
             "{key_id}": "0" * 24,

@@ -1,4 +1,4 @@
-"""Commands for OAuth apps."""
+"""Commands for OAuth apps, and for the trusted publishers of a repository."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hublet.core.database import Connection, Reader
     from hublet.oauth.apps.records import ManagedApp
     from hublet.oauth.apps.schemas import CreateApp
+    from hublet.repos.records import Repo
 
 _ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The app's client id.")]
 
@@ -33,6 +34,19 @@ def register(app: typer.Typer) -> None:
     )
     oauth = new_group("What apps may do here.")
     oauth.add_typer(apps, name="app")
+    publishers = new_group("Let workflows of CI services write a repository without a token.")
+    add_change_command(
+        publishers, "list", list_publishers, example="hublet oauth publisher list ada/engine"
+    )
+    add_change_command(
+        publishers, "add", add_publisher,
+        example="hublet oauth publisher add ada/engine github repository=acme/engine branch=main",
+    )  # fmt: skip
+    add_change_command(
+        publishers, "remove", remove_publisher,
+        example="hublet oauth publisher remove ada/engine 6afd6cbe6d61a1db3bacc69f",
+    )  # fmt: skip
+    oauth.add_typer(publishers, name="publisher")
     app.add_typer(oauth, name="oauth")
 
 
@@ -196,3 +210,95 @@ def _row(managed: "ManagedApp") -> dict[str, object]:
         "tokenSeconds": app.token_seconds,
         "createdAt": app.created_at,
     }
+
+
+_Repo = Annotated[
+    str, typer.Argument(metavar="REPO", help="owner/name, or datasets/owner/name and the like.")
+]
+
+
+async def list_publishers(conn: "Connection", repo: _Repo) -> CommandResult:
+    """List the workflows that a repository trusts, one on each line."""
+    from hublet.oauth.publishers import service
+    from hublet.oauth.schemas import TrustedPublisher
+
+    found = await service.list_of(conn, await _get_repo(conn, repo))
+    return CommandResult(
+        data={"publishers": [TrustedPublisher.of(each).model_dump(mode="json") for each in found]},
+        text="\n".join(f"{each.id} {each.summary}" for each in found),
+    )
+
+
+async def add_publisher(
+    conn: "Connection",
+    repo: _Repo,
+    provider: Annotated[
+        str,
+        typer.Argument(metavar="PROVIDER", help="github, gitlab, circleci, bitbucket or custom."),
+    ],
+    claims: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CLAIM=VALUE", help="What an ID token must say, such as branch=main."
+        ),
+    ],
+    *,
+    issuer: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Who issues the ID tokens, if not the default."),
+    ] = None,
+) -> CommandResult:
+    """Let a repository trust a workflow. The id of the publisher is printed."""
+    from hublet.accounts.records import OPERATOR
+    from hublet.oauth.publishers import service
+    from hublet.oauth.publishers.records import DEFAULT_ISSUERS, Provider, PublisherDraft
+    from hublet.oauth.schemas import TrustedPublisher
+
+    if provider not in set(Provider):
+        raise typer.BadParameter(f"{provider} is no provider.", param_hint="PROVIDER")
+    kind, pairs = Provider(provider), [each.partition("=") for each in claims]
+    draft = PublisherDraft(
+        provider=kind,
+        issuer=issuer or DEFAULT_ISSUERS.get(kind, ""),
+        claims={name: value for name, _, value in pairs},
+        pins={},
+    )
+    added = await service.add(conn, OPERATOR, await _get_repo(conn, repo), draft)
+    return CommandResult(
+        data=TrustedPublisher.of(added).model_dump(mode="json"),
+        text=added.id,
+        message=f"Runs of {added.summary} may write {repo}.",
+    )
+
+
+async def remove_publisher(
+    conn: "Connection",
+    repo: _Repo,
+    publisher_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the publisher.")],
+) -> CommandResult:
+    """Remove a publisher; tokens that it has end at once."""
+    from hublet.accounts.records import OPERATOR
+    from hublet.oauth.publishers import service
+
+    await service.remove(conn, OPERATOR, await _get_repo(conn, repo), publisher_id)
+    return CommandResult(
+        data={"id": publisher_id, "removed": True},
+        message=f"Removed the publisher. Its runs cannot write {repo} any more.",
+    )
+
+
+async def _get_repo(conn: "Connection", text: str) -> "Repo":
+    from hublet.core.errors import InvalidRequest
+    from hublet.oauth.errors import OAuthError
+    from hublet.oauth.publishers.service import parse_resource
+    from hublet.repos import store
+    from hublet.repos.errors import RepoNotFound
+
+    try:
+        address = parse_resource(text)
+    except OAuthError:
+        raise InvalidRequest("REPO must look like owner/name or datasets/owner/name.") from None
+    repo = await store.find_by_name(conn, address)
+    if repo is None:
+        raise RepoNotFound
+    return repo

@@ -39,6 +39,7 @@ from hublet.web.repos import (
     container_routes,
     creation_routes,
     gate_routes,
+    publisher_routes,
     settings_routes,
     webhook_routes,
 )
@@ -89,6 +90,7 @@ ROUTERS: tuple[Router, ...] = (
     gate_routes.router,
     settings_routes.router,
     webhook_routes.router,
+    publisher_routes.router,
     file_routes.router,
     commit_routes.router,
     edit_routes.router,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+from hublet.accounts.records import OPERATOR
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.oauth.publishers.records import Provider, Publisher
@@ -121,7 +122,7 @@ def _record(row: Row) -> Publisher:
         claims=json.loads(row["claims"]),
         pins=json.loads(row["pins"]),
         creator_id=row["creator_id"],
-        creator_name=row["creator_name"] or "",
+        creator_name=row["creator_name"] or OPERATOR.name,
         created_at=from_micros(row["created_at"]),
         updated_at=from_micros(row["updated_at"]),
         last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
