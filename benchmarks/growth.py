@@ -73,12 +73,12 @@ class Plan:
 
 # Milliseconds of a core of the node and of the database, and bytes of the database's log; docs/scaling.md
 # says how each was measured.
-READ_API, READ_DATABASE = 1.15, 0.16
-WRITE_API, WRITE_DATABASE, WRITE_WAL = 4.8, 1.8, 2_000
-COMMIT_API, COMMIT_DATABASE, COMMIT_WAL = 16.0, 3.7, 5_000
-REACTION, REACTION_DATABASE = 0.26, 0.10
-NOTIFICATION, NOTIFICATION_DATABASE, NOTIFICATION_WAL = 0.16, 0.12, 700
-DELIVERY, DELIVERY_DATABASE, DELIVERY_WAL = 0.33, 0.24, 2_700
+READ_API, READ_DATABASE = 1.82, 0.32
+WRITE_API, WRITE_DATABASE, WRITE_WAL = 5.2, 2.0, 1_950
+COMMIT_API, COMMIT_DATABASE, COMMIT_WAL = 22.6, 5.2, 4_900
+REACTION, REACTION_DATABASE, REACTION_WAL = 0.80, 0.88, 3_400
+NOTIFICATION, NOTIFICATION_DATABASE, NOTIFICATION_WAL = 0.67, 1.38, 3_300
+DELIVERY, DELIVERY_DATABASE, DELIVERY_WAL = 0.32, 0.23, 2_650
 KEPT_BYTES, KEPT_PER_NOTIFICATION = 1_200, 150
 # Commits of the database: the write itself; what follows is gathered.
 COMMITS = 1.0 + 1 / 20 + 1 / 10 + 1 / 50
@@ -96,7 +96,7 @@ def costs_of(mix: Mix) -> Costs:
         worker=(REACTION + DELIVERY + told * NOTIFICATION) / 1000,
         database=(write_database + mix.reads * READ_DATABASE) / 1000,
         worker_database=worker_database / 1000,
-        wal_bytes=write_wal + DELIVERY_WAL + told * NOTIFICATION_WAL,
+        wal_bytes=write_wal + REACTION_WAL + DELIVERY_WAL + told * NOTIFICATION_WAL,
         kept_bytes=KEPT_BYTES + told * KEPT_PER_NOTIFICATION,
         commits=COMMITS,
     )
@@ -124,23 +124,23 @@ PLANS = (
     ),
     Plan(
         name="small cluster",
-        api_processes=16,
-        workers=2,
-        database_cores=4,
+        api_processes=24,
+        workers=4,
+        database_cores=12,
         wal_bytes=200e6,
         commits=COMMITS_GATHERED,
-        description="PostgreSQL with 4 cores, 32 GB and 1 TB of NVMe; four machines of 4 cores for the "
-        "API, one of 2 for workers; a bucket",
+        description="PostgreSQL with 12 cores, 64 GB and 1 TB of NVMe; three machines of 8 cores for the "
+        "API, one of 4 for workers; a bucket",
     ),
     Plan(
         name="large cluster",
-        api_processes=136,
-        workers=10,
-        database_cores=32,
+        api_processes=224,
+        workers=32,
+        database_cores=96,
         wal_bytes=500e6,
         commits=COMMITS_GATHERED,
-        description="PostgreSQL with 32 cores, 128 GB and 4 TB of NVMe, a replica; 17 machines of 8 cores for the "
-        "API, three of 4 for workers; a bucket",
+        description="PostgreSQL with 96 cores, 384 GB and 8 TB of NVMe, a replica; 28 machines of 8 cores for the "
+        "API, four of 8 for workers; a bucket",
     ),
 )
 

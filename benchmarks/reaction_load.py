@@ -16,7 +16,8 @@ from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.events import CommentCreated
 
-_DISCUSSIONS = 20
+# As many as make a mail of several events rare, as it is.
+_DISCUSSIONS = 200
 _EVENTS_PER_COMMIT = 20
 _LONGEST_SECONDS = 180.0
 

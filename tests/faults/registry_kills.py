@@ -36,7 +36,8 @@ from registry.images import (
 )
 from repositories import a_repo
 
-KILLS = 100
+# Spread evenly over the steps; `HUBLET_REGISTRY_KILLS=100` makes it a hundred.
+KILLS = int(os.environ.get("HUBLET_REGISTRY_KILLS", "40"))
 _WATCHED = (
     "/hublet/registry/",
     "/hublet/storage/",

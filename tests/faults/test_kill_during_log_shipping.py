@@ -25,7 +25,8 @@ from object_storage import CREDENTIALS
 from processes import Place, run_hublet
 from runtime.supervisor.supervised_jobs import a_job
 
-KILLS = 20
+# On each engine; `HUBLET_LOG_KILLS=100` makes it a hundred.
+KILLS = int(os.environ.get("HUBLET_LOG_KILLS", "10"))
 
 T = TypeVar("T")
 PROGRAM = Path(__file__).with_name("log_shipping.py")

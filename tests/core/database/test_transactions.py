@@ -193,6 +193,30 @@ async def test_a_name_is_held_by_one_transaction_at_a_time(database: Database) -
     assert most == 1
 
 
+async def test_a_name_that_was_locked_in_what_was_undone_is_locked_again(
+    database: Database,
+) -> None:
+    inside = most = 0
+
+    async def enter() -> None:
+        nonlocal inside, most
+        async with database.transaction() as conn:
+            with suppress(LookupError):
+                async with conn.savepoint():
+                    await conn.lock("door")
+                    raise LookupError
+            for _ in range(2):
+                await conn.lock("door")
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.01)
+            inside -= 1
+
+    await asyncio.gather(*(enter() for _ in range(4)))
+
+    assert most == 1
+
+
 async def test_cancelled_at_any_moment_a_transaction_is_whole_or_absent(
     database: Database,
 ) -> None:

@@ -45,6 +45,8 @@ class PostgresConnection(Connection):
         # Set when it is unknown what the server still has of this transaction.
         self._spoilt = False
         self._depth = 0
+        # Locks that the transaction has whatever is rolled back in it.
+        self._locks: set[str] = set()
         self._wakes: set[str] = set()
 
     async def _ready(self) -> Any:
@@ -112,7 +114,12 @@ class PostgresConnection(Connection):
             self._depth -= 1
 
     async def lock(self, name: str) -> None:
+        if name in self._locks:
+            return
         await self.fetch_value("SELECT pg_advisory_xact_lock(hashtext($1))::text", name)
+        # A savepoint that is rolled back releases what was locked after it.
+        if not self._depth:
+            self._locks.add(name)
 
     def in_bulk(self) -> AbstractContextManager[None]:
         # The server does the work, and waiting for it holds up nobody.

@@ -49,10 +49,16 @@ async def deliver(conn: Connection, item: InboxItem, recipients: Mapping[str, In
 
 
 async def involve(conn: Connection, thread_id: str, user_id: str, involvement: Involvement) -> None:
-    """Raise the involvement of a user in a thread that is in the inbox."""
-    await store.lock(conn, [user_id])
+    """Raise the involvement of a user in a thread that is in the inbox.
+
+    The caller has locked what puts threads into inboxes: what is not there now does not come.
+    """
     chosen = in_inbox(user_id).also("thread_id = ?", thread_id)
     lower = chosen.also("involvement < ?", involvement)
+    # Mostly there is nothing to raise, and to lock the inbox is a write.
+    if not await store.is_any(conn, lower):
+        return
+    await store.lock(conn, [user_id])
     emptied = await store.change_counts(conn, lower, CountChange.removed)
     if await store.raise_involvement(conn, lower, involvement):
         await store.change_counts(conn, chosen, CountChange.added)

@@ -86,6 +86,13 @@ def _involved_users(recipients: Mapping[str, Involvement], involvement: Involvem
     return json.dumps([user for user, level in recipients.items() if level is involvement])
 
 
+async def is_any(conn: Reader, chosen: Condition) -> bool:
+    found = await conn.fetch_value(
+        f"SELECT 1 FROM notifications WHERE {chosen.sql} LIMIT 1", *chosen.values
+    )
+    return found is not None
+
+
 async def raise_involvement(conn: Connection, chosen: Condition, involvement: Involvement) -> int:
     place = len(chosen.values) + 1
     return await conn.execute(

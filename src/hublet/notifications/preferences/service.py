@@ -18,8 +18,14 @@ from hublet.notifications.preferences.switches import (
 
 async def who_wants(conn: Reader, key: PreferenceKey, user_ids: Collection[str]) -> frozenset[str]:
     """Return those of these users who have this key switched on."""
+    chosen = await list_choices(conn, user_ids)
+    return frozenset(each for each in user_ids if chosen[each].wants(key))
+
+
+async def list_choices(conn: Reader, user_ids: Collection[str]) -> dict[str, Preferences]:
+    """Return by user what they switched on and off."""
     chosen = await store.list_of(conn, user_ids)
-    return frozenset(each for each in user_ids if chosen.get(each, DEFAULT_PREFERENCES).wants(key))
+    return {each: chosen.get(each, DEFAULT_PREFERENCES) for each in user_ids}
 
 
 async def list_wanting(

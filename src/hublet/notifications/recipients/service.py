@@ -10,7 +10,7 @@ from hublet.core import queue
 from hublet.core.database import Connection, Reader
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.mail.mail_queue import queue_thread_mail
-from hublet.notifications.preferences.service import who_wants
+from hublet.notifications.preferences.service import list_choices
 from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.notifications.recipients import store
 from hublet.notifications.recipients.records import ThreadActivity, ThreadSubject, channel_keys
@@ -75,6 +75,8 @@ async def _notify(
     others = {
         user: involvement for user, involvement in candidates.items() if user != activity.actor_id
     }
+    if not others:
+        return
     eligible = await _eligible_recipients(conn, subject, others)
     in_inbox, by_mail = await _wanted_channels(conn, subject, eligible)
     recipients = {user: eligible[user] for user in in_inbox}
@@ -109,10 +111,11 @@ async def _wanted_channels(
     """Return who wants it in the inbox and who by mail, each with the deciding preference."""
     in_inbox: dict[str, PreferenceKey] = {}
     by_mail: dict[str, PreferenceKey] = {}
-    for involvement in Involvement:
-        users = [user for user, level in eligible.items() if level is involvement]
-        if users:
-            keys = channel_keys(subject.kind, involvement)
-            in_inbox |= dict.fromkeys(await who_wants(conn, keys.inbox, users), keys.inbox)
-            by_mail |= dict.fromkeys(await who_wants(conn, keys.mail, users), keys.mail)
+    chosen = await list_choices(conn, eligible)
+    for user, involvement in eligible.items():
+        keys = channel_keys(subject.kind, involvement)
+        if chosen[user].wants(keys.inbox):
+            in_inbox[user] = keys.inbox
+        if chosen[user].wants(keys.mail):
+            by_mail[user] = keys.mail
     return in_inbox, by_mail
