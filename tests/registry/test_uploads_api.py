@@ -295,12 +295,12 @@ async def test_what_arrived_before_a_client_went_away_stays(
 
     location, digest = await begin(client, ada), digest_of(b"abcdef")
 
-    async def broken(_: object) -> AsyncIterator[bytes]:
+    async def broken_body(_: object, **_given: object) -> AsyncIterator[bytes]:
         yield b"abc"
         raise BodyBroken
 
     with monkeypatch.context() as patch:
-        patch.setattr(blob_routes, "_pieces", broken)
+        patch.setattr(blob_routes, "RequestBody", broken_body)
         await client.patch(location, content=b"abcdef", headers=ada)
         ended = await client.put(location, params={"digest": digest}, content=b"x", headers=ada)
     asked = await client.get(location, headers=ada)

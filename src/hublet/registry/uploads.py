@@ -8,7 +8,7 @@ because what it sent does not follow any more.
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
@@ -94,18 +94,11 @@ async def append(database: Database, repo: Repo, upload: Upload, body: UploadBod
 
 async def _receive(spool: Spool, body: UploadBody, *, room: int) -> bool:
     """Write a body to a spool; tell whether it broke off."""
-    broken = False
-
-    async def pieces() -> AsyncIterator[bytes]:
-        nonlocal broken
-        try:
-            async for piece in body.pieces:
-                yield piece
-        except BodyBroken:
-            broken = True
-
-    await fill(spool, pieces(), largest=room)
-    return broken
+    try:
+        await fill(spool, body.pieces, largest=room)
+    except BodyBroken:
+        return True
+    return False
 
 
 def _room(database: Database, upload: Upload) -> int:
