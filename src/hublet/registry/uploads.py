@@ -29,8 +29,8 @@ from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,
     blob_key,
+    layer_part_key,
     open_store,
-    part_key,
 )
 from hublet.storage.records import Blob
 from hublet.storage.spools import Spool, fill
@@ -171,7 +171,7 @@ async def _check_announced(database: Database, repo: Repo, size: int | None) -> 
 
 
 def _key(part: UploadPart) -> ObjectKey:
-    return part_key(f"registry {part.upload_id} {part.position} {part.sha256}")
+    return layer_part_key(part.upload_id, position=part.position, sha256=part.sha256)
 
 
 async def complete(
@@ -198,7 +198,7 @@ async def complete(
         await cancel(database, upload)
         raise
     except FileNotFoundError:
-        # Nothing came for so long that its parts were removed.
+        # Its parts are gone: another request completed it, or it was given up.
         await cancel(database, upload)
         raise UploadNotFound from None
     finally:
