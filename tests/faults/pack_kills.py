@@ -5,16 +5,13 @@ Run as a program with a folder; it prints how many were killed, and how many had
 
 import asyncio
 import os
-import signal
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import httpx2
 
+from faults.step_killer import StepKiller, run_killed
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import open_database
@@ -45,20 +42,6 @@ def hub_of(folder: Path, node: str) -> Hub:
     )
 
 
-class Killer:
-    """Counts the steps of the code that writes, and ends the process without notice at one."""
-
-    def __init__(self, at: int | None) -> None:
-        self.steps = 0
-        self._at = at
-
-    def __call__(self, frame: FrameType, _event: str, _argument: Any) -> None:
-        if any(part in frame.f_code.co_filename for part in _WATCHED):
-            self.steps += 1
-            if self.steps == self._at:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
 async def change(folder: Path, node: str, number: int, headers: Headers) -> None:
     """Make a commit; every fifth time, repack afterwards."""
     async with open_database(hub_of(folder, node)) as database:
@@ -81,23 +64,12 @@ async def change(folder: Path, node: str, number: int, headers: Headers) -> None
 
 def in_child(folder: Path, number: int, headers: Headers, at: int | None) -> tuple[bool, int]:
     """Make a change in a forked process; return whether it was killed, and its steps if not."""
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        killer = Killer(at)
-        threading.setprofile(killer)
-        sys.setprofile(killer)
-        asyncio.run(change(folder, f"node-{number % 2}", number, headers))
-        sys.setprofile(None)
-        os.write(writing, str(killer.steps).encode())
-        os._exit(0)
-    os.close(writing)
-    _, status = os.waitpid(process, 0)
-    with os.fdopen(reading) as steps:
-        text = steps.read()
-    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status) != 0:
-        raise SystemExit(f"change {number} failed")
-    return os.WIFSIGNALED(status), int(text or 0)
+
+    async def run(killer: StepKiller) -> None:
+        killer.start()
+        await change(folder, f"node-{number % 2}", number, headers)
+
+    return run_killed(run, watched=_WATCHED, at=at)
 
 
 async def prepare(folder: Path) -> Headers:

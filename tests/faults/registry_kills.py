@@ -5,18 +5,15 @@ Run as a program with a folder and `push` or `collect`; it prints how many were 
 
 import asyncio
 import os
-import signal
 import sys
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import httpx2
 
+from faults.step_killer import StepKiller, run_killed
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database, open_database
@@ -53,24 +50,6 @@ def hub_of(folder: Path) -> Hub:
     settings = Settings()
     database = replace(settings.database, data_dir=folder, url=f"sqlite:///{folder}/hub.db")
     return Hub(settings=replace(settings, database=database), keys=_RING)
-
-
-class Killer:
-    """Counts the steps of the code that is watched, and ends the process without notice at one."""
-
-    def __init__(self, at: int | None) -> None:
-        self.steps = 0
-        self._at = at
-
-    def __call__(self, frame: FrameType, _event: str, _argument: Any) -> None:
-        if any(part in frame.f_code.co_filename for part in _WATCHED):
-            self.steps += 1
-            if self.steps == self._at:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def start(self) -> None:
-        threading.setprofile(self)
-        sys.setprofile(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,35 +126,20 @@ async def nothing(_scene: Scene, _number: int) -> None:
 Step = Callable[[Scene, int], Awaitable[None]]
 
 
-async def run(
-    folder: Path, who: Headers, number: int, steps: tuple[Step, Step], killer: Killer
-) -> None:
-    async with a_scene(folder, who) as scene:
-        before, killed = steps
-        await before(scene, number)
-        killer.start()
-        await killed(scene, number)
-        sys.setprofile(None)
-
-
 def in_child(
     folder: Path, who: Headers, number: int, steps: tuple[Step, Step], at: int | None
 ) -> tuple[bool, int]:
-    """Run both steps in a forked process; return whether it was killed, and its steps if not."""
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        killer = Killer(at)
-        asyncio.run(run(folder, who, number, steps, killer))
-        os.write(writing, str(killer.steps).encode())
-        os._exit(0)
-    os.close(writing)
-    _, status = os.waitpid(process, 0)
-    with os.fdopen(reading) as told:
-        text = told.read()
-    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status) != 0:
-        raise SystemExit(f"run {number} failed")
-    return os.WIFSIGNALED(status), int(text or 0)
+    """Run both steps in a forked process, and kill it at a step of the second."""
+
+    async def run(killer: StepKiller) -> None:
+        async with a_scene(folder, who) as scene:
+            before, killed = steps
+            await before(scene, number)
+            killer.start()
+            await killed(scene, number)
+            sys.setprofile(None)
+
+    return run_killed(run, watched=_WATCHED, at=at)
 
 
 async def prepare(folder: Path) -> Headers:

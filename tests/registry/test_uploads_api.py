@@ -1,11 +1,13 @@
 """Uploads of blobs over HTTP: whole, in chunks, as a stream, resumed, refused, given up."""
 
+import os
 from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
 
 from hublet.core.database import Database
+from hublet.repos import pruning
 from people import Headers, sign_in
 from registry.images import IMAGE, begin, code_of, digest_of, push_blob
 
@@ -295,12 +297,12 @@ async def test_what_arrived_before_a_client_went_away_stays(
 
     location, digest = await begin(client, ada), digest_of(b"abcdef")
 
-    async def broken(_: object) -> AsyncIterator[bytes]:
+    async def broken_body(_: object, **_given: object) -> AsyncIterator[bytes]:
         yield b"abc"
         raise BodyBroken
 
     with monkeypatch.context() as patch:
-        patch.setattr(blob_routes, "_pieces", broken)
+        patch.setattr(blob_routes, "RequestBody", broken_body)
         await client.patch(location, content=b"abcdef", headers=ada)
         ended = await client.put(location, params={"digest": digest}, content=b"x", headers=ada)
     asked = await client.get(location, headers=ada)
@@ -311,7 +313,22 @@ async def test_what_arrived_before_a_client_went_away_stays(
     check_stored(rest, digest)
 
 
-async def test_an_upload_whose_parts_were_swept_is_unknown(
+async def test_an_upload_that_goes_on_for_days_keeps_its_parts(
+    client: httpx2.AsyncClient, ada: Headers, database: Database
+) -> None:
+    location, digest = await begin(client, ada), digest_of(b"abcdef")
+    await client.patch(location, content=b"abc", headers=ada)
+    for path in database.hub.settings.database.data_dir.glob("parts/*/*/*"):
+        os.utime(path, (0, 0))
+    await client.patch(location, content=b"def", headers=ada)
+    await pruning.remove_interrupted(database)
+    await pruning.prune(database)
+
+    check_stored(await client.put(location, params={"digest": digest}, headers=ada), digest)
+    assert left_over(database) == []
+
+
+async def test_an_upload_whose_parts_are_gone_is_unknown(
     client: httpx2.AsyncClient, ada: Headers, database: Database
 ) -> None:
     location, digest = await begin(client, ada), digest_of(b"abc")

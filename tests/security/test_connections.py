@@ -4,17 +4,20 @@ import json
 import resource
 import socket
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from patience import SOON_SECONDS
-from processes import HUBLET, Place, Server, serving
+from processes import HUBLET, Place, Server, serving, wait_until
 
 # Small enough that nobody waits for long, and nothing below depends on how long it takes.
 QUICK = {
@@ -33,6 +36,8 @@ os.execv(sys.argv[1], sys.argv[1:])""",
 )
 HEALTH = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 HEALTHY = b'{"status":"ok"}'
+# More than the hub has threads.
+SLOW_PUSHES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,30 @@ def test_a_body_that_stalls_is_closed_with_a_sentence(hub: Hub) -> None:
 
     assert head.startswith(b"HTTP/1.1 408 ")
     assert json.loads(body) == {"error": "The body of the request arrives too slowly."}
+
+
+def test_many_slow_pushes_are_closed_and_keep_what_came(hub: Hub) -> None:
+    login = b64encode(f"{hub.server.user}:{hub.server.token}".encode()).decode()
+    headers = {"Authorization": f"Basic {login}"}
+
+    def push_slowly(session: str) -> bytes:
+        lines = [f"PATCH {session} HTTP/1.1", "host: x", f"content-length: {1 << 30}"]
+        lines += [f"authorization: Basic {login}", "", "a little"]
+        return conversation(hub, "\r\n".join(lines).encode())
+
+    with hub.server.client() as client, ThreadPoolExecutor(SLOW_PUSHES) as pool:
+        beginning = f"/v2/{hub.server.user}/slow/blobs/uploads/"
+        begun = [client.post(beginning, headers=headers) for _ in range(SLOW_PUSHES)]
+        sessions = [each.headers["Location"] for each in begun]
+        answers = pool.map(push_slowly, sessions)
+        assert hub.is_healthy()
+        assert all(answer.startswith(b"HTTP/1.1 408 ") for answer in answers)
+        for session in sessions:
+            wait_until(lambda: is_begun(client, session, headers), seconds=SOON_SECONDS)  # noqa: B023 - called at once
+
+
+def is_begun(client: httpx2.Client, session: str, headers: dict[str, str]) -> bool:
+    return client.get(session, headers=headers).headers["Range"] != "0-0"
 
 
 def test_a_stream_of_events_outlives_those_who_are_silent(hub: Hub) -> None:

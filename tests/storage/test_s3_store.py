@@ -18,7 +18,7 @@ from hublet.core.startup import CannotStart
 from hublet.storage import s3_store
 from hublet.storage.contents import put_blob
 from hublet.storage.errors import StoreUnavailable
-from hublet.storage.object_store import ObjectKey, blob_key, part_key
+from hublet.storage.object_store import NEVER, ObjectKey, blob_key, part_key
 from hublet.storage.s3_store import S3Store
 from object_storage import ObjectStorage
 
@@ -111,7 +111,11 @@ def test_what_uploads_left_is_removed(store: S3Store) -> None:
     spool.flush()
 
     assert store.remove_interrupted(before=now() - timedelta(hours=1)) == 0
-    assert store.remove_interrupted(before=now() + timedelta(hours=1)) == 15
+    store.put_bytes(part_key("2"), b"kept")
+    kept = {part_key("2")}
+    assert store.remove_interrupted(before=now() + timedelta(hours=1), kept=kept) == 15
+    assert [each.key for each in store.list("parts")] == [part_key("2")]
+    store.delete(kept, before=NEVER)
     assert list(store.list("parts")) == []
     assert list(store.incoming.iterdir()) == []
     spool.close()

@@ -1,12 +1,10 @@
 """HTTP of blobs in the registry: pull, upload in one or several requests, mount, deletion."""
 
 import re
-from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Path, Query, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.database import Connection, Database
@@ -15,6 +13,7 @@ from hublet.core.http import Conn, Db, Router
 from hublet.core.http.conditional_requests import RangeNotSatisfiable
 from hublet.core.http.exchange import allow_streaming, exchange_of
 from hublet.core.http.file_responses import blob_response, redirect_response
+from hublet.core.http.request_bodies import RequestBody
 from hublet.registry import access, service, uploads
 from hublet.registry.auth import RegistryCaller
 from hublet.registry.errors import BlobNotFound, InvalidDigest, InvalidImageName
@@ -286,18 +285,10 @@ async def delete_blob(conn: Conn, caller: RegistryCaller, name: Name, digest: Di
 def _body(request: Request) -> UploadBody:
     length = request.headers.get("content-length", "")
     return UploadBody(
-        pieces=_pieces(request),
+        pieces=RequestBody(request, broken=BodyBroken),
         content_range=request.headers.get("content-range"),
         length=int(length) if length.isdigit() else None,
     )
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    try:
-        async for piece in request.stream():
-            yield piece
-    except ClientDisconnect:
-        raise BodyBroken from None
 
 
 def _created(name: ImageName, digest: str) -> Response:

@@ -8,7 +8,7 @@ because what it sent does not follow any more.
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
@@ -29,8 +29,8 @@ from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,
     blob_key,
+    layer_part_key,
     open_store,
-    part_key,
 )
 from hublet.storage.records import Blob
 from hublet.storage.spools import Spool, fill
@@ -94,18 +94,11 @@ async def append(database: Database, repo: Repo, upload: Upload, body: UploadBod
 
 async def _receive(spool: Spool, body: UploadBody, *, room: int) -> bool:
     """Write a body to a spool; tell whether it broke off."""
-    broken = False
-
-    async def pieces() -> AsyncIterator[bytes]:
-        nonlocal broken
-        try:
-            async for piece in body.pieces:
-                yield piece
-        except BodyBroken:
-            broken = True
-
-    await fill(spool, pieces(), largest=room)
-    return broken
+    try:
+        await fill(spool, body.pieces, largest=room)
+    except BodyBroken:
+        return True
+    return False
 
 
 def _room(database: Database, upload: Upload) -> int:
@@ -178,7 +171,7 @@ async def _check_announced(database: Database, repo: Repo, size: int | None) -> 
 
 
 def _key(part: UploadPart) -> ObjectKey:
-    return part_key(f"registry {part.upload_id} {part.position} {part.sha256}")
+    return layer_part_key(part.upload_id, position=part.position, sha256=part.sha256)
 
 
 async def complete(
@@ -205,7 +198,7 @@ async def complete(
         await cancel(database, upload)
         raise
     except FileNotFoundError:
-        # Nothing came for so long that its parts were removed.
+        # Its parts are gone: another request completed it, or it was given up.
         await cancel(database, upload)
         raise UploadNotFound from None
     finally:

@@ -1,15 +1,15 @@
 """Parameters of requests as annotated types: the repository that a path names, and the body."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
-from starlette.requests import ClientDisconnect
 
 from hublet.accounts.names import RESERVED
 from hublet.core.http.exchange import exchange_of
+from hublet.core.http.request_bodies import RequestBody
 from hublet.core.http.routers import DeferredRoute, Router, mirror_routes
 from hublet.login.auth import MaybeSession
 from hublet.login.sessions import caller_of
@@ -299,13 +299,13 @@ async def _downloader(
 Downloader = Annotated[Caller | None, Depends(_downloader)]
 
 
-async def body_of(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body of an upload piece by piece; a client that disconnects is its own fault."""
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect:
-        raise InvalidUpload("The body broke off before its end; nothing of it was kept.") from None
+def body_of(request: Request) -> RequestBody:
+    """Return the body of an upload; a client that disconnects is its own fault."""
+    return RequestBody(request, broken=_broken_upload)
+
+
+def _broken_upload() -> InvalidUpload:
+    return InvalidUpload("The body broke off before its end; nothing of it was kept.")
 
 
 def raw_url_of(request: Request) -> str:

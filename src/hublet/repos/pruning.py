@@ -124,7 +124,7 @@ async def prune(database: Database) -> Pruned:
     before = _object_limit()
     async with database.transaction() as conn:
         await check_not_held(conn)
-    interrupted = await asyncio.to_thread(objects.remove_interrupted, before=before)
+    interrupted = await _remove_interrupted(database, objects)
     pruned = Pruned(interrupted_bytes=interrupted, freed_bytes=interrupted)
     for step in _steps():
         pruned += await _repeat(database, objects, step)
@@ -292,8 +292,14 @@ async def schedule_orphan_removal(conn: Connection) -> None:
 
 async def remove_interrupted(database: Database) -> None:
     """Remove what uploads through this machine left that were not continued for a day."""
-    objects = open_store(database.hub.settings)
-    await asyncio.to_thread(objects.remove_interrupted, before=_object_limit())
+    await _remove_interrupted(database, open_store(database.hub.settings))
+
+
+async def _remove_interrupted(database: Database, objects: ObjectStore) -> int:
+    before = _object_limit()
+    async with database.read() as conn:
+        kept = await pruning_store.list_layer_parts(conn)
+    return await asyncio.to_thread(objects.remove_interrupted, before=before, kept=kept)
 
 
 async def remove_orphans(database: Database) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
+from hublet.storage.object_store import ObjectKey, layer_part_key
 
 # How long the whole object of a blob that was cut stays: whoever looked it up has opened it then.
 WHOLE_AGE = timedelta(hours=1)
@@ -227,6 +228,15 @@ async def find_needed(
     values = (cut_before,) if kind == "blobs" else ()
     rows = await conn.fetch_all(sql[kind], _json_array(digests), *values)
     return {row[0] for row in rows}
+
+
+async def list_layer_parts(conn: Reader) -> set[ObjectKey]:
+    """Return the parts of all blobs that are still pushed to the registry, which ends those at rest."""
+    rows = await conn.fetch_all("SELECT upload_id, position, sha256 FROM registry_upload_parts")
+    return {
+        layer_part_key(row["upload_id"], position=row["position"], sha256=row["sha256"])
+        for row in rows
+    }
 
 
 def _json_array(texts: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Store of a hub whose content moves: it writes to one store and also reads another."""
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,10 +94,11 @@ class MovingStore(ObjectStore):
         found = self.previous.stat(key)
         return found is not None and found.modified_at < before
 
-    def remove_interrupted(self, *, before: datetime) -> int:
-        return self.store.remove_interrupted(before=before) + self.previous.remove_interrupted(
-            before=before
-        )
+    def remove_interrupted(
+        self, *, before: datetime, kept: AbstractSet[ObjectKey] = frozenset()
+    ) -> int:
+        both = (self.store, self.previous)
+        return sum(each.remove_interrupted(before=before, kept=kept) for each in both)
 
     def local_path(self, key: ObjectKey) -> Path | None:
         # Where neither has it, the first says so to who opens it.

@@ -7,6 +7,7 @@ large. A folder is the first such store; `storage.s3_store` has the other.
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -51,6 +52,11 @@ def xorb_key(name: str) -> ObjectKey:
 def part_key(name: str) -> ObjectKey:
     """Return the key of a part of an upload that is not complete yet; its name is its own."""
     return ObjectKey("parts", hashlib.sha256(name.encode()).hexdigest())
+
+
+def layer_part_key(upload_id: str, *, position: int, sha256: str) -> ObjectKey:
+    """Return the key of a part of a blob that is pushed to the registry."""
+    return part_key(f"registry {upload_id} {position} {sha256}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +115,13 @@ class ObjectStore(Protocol):
         """Remove objects, except those that were put since then; what is gone is fine."""
         ...
 
-    def remove_interrupted(self, *, before: datetime) -> int:
-        """Remove what uploads left that were not continued since then; return how many bytes."""
+    def remove_interrupted(
+        self, *, before: datetime, kept: AbstractSet[ObjectKey] = frozenset()
+    ) -> int:
+        """Remove what uploads left that were not continued since then; return how many bytes.
+
+        An upload may go on for longer than that: its parts are kept.
+        """
         ...
 
     def probe(self) -> timedelta | None:
@@ -268,7 +279,9 @@ class LocalStore(ObjectStore):
         aside.unlink(missing_ok=True)
         return 0 if found is None or is_new else found.size
 
-    def remove_interrupted(self, *, before: datetime) -> int:
+    def remove_interrupted(
+        self, *, before: datetime, kept: AbstractSet[ObjectKey] = frozenset()
+    ) -> int:
         removed = 0
         for path in _children(self.incoming):
             if path.name.endswith(_LEAVING):
@@ -276,7 +289,7 @@ class LocalStore(ObjectStore):
             elif _is_older(path, before):
                 removed += path.stat().st_size
                 path.unlink(missing_ok=True)
-        parts = [each for each in self.list("parts") if each.modified_at < before]
+        parts = old_parts(self, before, kept)
         self.delete([each.key for each in parts], before=before)
         return removed + sum(each.size for each in parts)
 
@@ -298,6 +311,14 @@ class LocalStore(ObjectStore):
         disposition: str | None = None,  # noqa: ARG002 - as above
     ) -> str | None:
         return None
+
+
+def old_parts(
+    store: ObjectStore, before: datetime, kept: AbstractSet[ObjectKey]
+) -> list[StoredObject]:
+    """Return the parts of uploads that were put before then, and are not to be kept."""
+    found = store.list("parts")
+    return [each for each in found if each.modified_at < before and each.key not in kept]
 
 
 def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:

@@ -6,6 +6,7 @@ from threads of its own abort the process when they come while the interpreter e
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,7 +24,7 @@ from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
 from hublet.core.startup import CannotStart
 from hublet.storage.errors import StoreUnavailable
-from hublet.storage.object_store import ObjectKey, ObjectStore, StoredObject
+from hublet.storage.object_store import ObjectKey, ObjectStore, StoredObject, old_parts
 from hublet.storage.s3_location import S3Location, find_credentials
 from hublet.storage.s3_multipart import LARGEST_PART, MultipartUploads
 from hublet.storage.s3_signing import S3Credentials, presign
@@ -224,14 +225,16 @@ class S3Store(ObjectStore):
         found = self.stat(key)
         return found is not None and found.modified_at < before
 
-    def remove_interrupted(self, *, before: datetime) -> int:
+    def remove_interrupted(
+        self, *, before: datetime, kept: AbstractSet[ObjectKey] = frozenset()
+    ) -> int:
         removed = 0
         for path in self.incoming.iterdir() if self.incoming.is_dir() else ():
             status = path.stat()
             if status.st_mtime < before.timestamp():
                 removed += status.st_size
                 path.unlink(missing_ok=True)
-        parts = [each for each in self.list("parts") if each.modified_at < before]
+        parts = old_parts(self, before, kept)
         self.delete([each.key for each in parts], before=before)
         return removed + sum(each.size for each in parts)
 

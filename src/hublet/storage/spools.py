@@ -7,10 +7,10 @@ import asyncio
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from hublet.storage.errors import FileTooLarge
 from hublet.storage.records import Blob
@@ -53,7 +53,7 @@ class Spool:
             self._sha1.update(data)
         self.size += len(data)
 
-    def write_all(self, pieces: Iterable[bytes]) -> None:
+    def write_all(self, pieces: Iterable[Buffer]) -> None:
         for piece in pieces:
             self.write(piece)
 
@@ -123,27 +123,43 @@ def git_digest(size: int) -> "hashlib._Hash":
     return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)
 
 
-async def fill(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
-    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long.
+@runtime_checkable
+class DirectBody(Protocol):
+    """A body that can be written as it comes from the network."""
 
-    While a thread writes one piece, the next one arrives.
+    async def copy_to(self, write: Callable[[Buffer], object], *, most: int) -> bool:
+        """Write it all in threads; False: nothing was written, it must be read in pieces."""
+        ...
+
+
+async def fill(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
+    """Write a body to a spool; raise FileTooLarge as soon as it is too long.
+
+    Of a body that breaks off, the spool has what arrived.
     """
-    gathered = bytearray()
-    size = spool.size
+    room = largest - spool.size
+    if not isinstance(pieces, DirectBody) or not await pieces.copy_to(spool.write, most=room):
+        await _fill_in_pieces(spool, pieces, largest=largest)
+
+
+async def _fill_in_pieces(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
+    """While a thread writes some pieces, the next ones arrive."""
+    gathered: list[Buffer] = []
+    size = written = spool.size
     writing: asyncio.Task[None] | None = None
     try:
         async for piece in pieces:
             size += len(piece)
             if size > largest:
                 raise FileTooLarge(largest)
-            gathered += piece
-            if len(gathered) >= _PIECE_BYTES:
+            gathered.append(piece)
+            if size - written >= _PIECE_BYTES:
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(asyncio.to_thread(spool.write, gathered))
-                gathered = bytearray()
+                writing = asyncio.create_task(asyncio.to_thread(spool.write_all, gathered))
+                gathered, written = [], size
     finally:
         # Nobody may close the spool while it is written to.
         if writing is not None:
             await writing
-    await asyncio.to_thread(spool.write, gathered)
+        await asyncio.to_thread(spool.write_all, gathered)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from hublet.core.config import ServerSettings
 from hublet.core.http import connection_guard, server_protocol
 from hublet.core.http.connection_guard import ConnectionGuard, Phase
+from hublet.core.http.request_bodies import Buffer, RequestBody
 from hublet.core.http.server_protocol import find_connection
 from hublet.serving import server_config
 from patience import SOON_SECONDS
@@ -65,10 +66,18 @@ class Hub:
             await self.go_on.wait()
             taken[0].write(b"still there")
             taken[0].close()
+        elif scope["path"] == "/file":
+            body = RequestBody(Request(scope, receive), broken=ClientDisconnect)
+            with suppress(ClientDisconnect):
+                assert await body.copy_to(self._write, most=1 << 30)
+                await Response(b"written")(scope, receive, send)
         elif scope["path"] == "/early":
             await Response(b"no")(scope, receive, send)
         else:
             await self._read(scope, receive, send)
+
+    def _write(self, data: Buffer) -> None:
+        self.received += len(data)
 
     async def _stream(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -237,6 +246,39 @@ async def test_a_body_may_stall_now_and_then_but_a_fast_start_is_no_credit(hub: 
     hub.pass_time(2)
 
     assert (await refusal(reader))[0] == 408
+
+
+async def send_to_a_file(hub: Hub, writer: asyncio.StreamWriter, size: int) -> None:
+    """Send less than is worth a call in a thread, and let the guard look after it."""
+    expected = hub.received + size
+    writer.write(b"a" * size)
+
+    def has_come() -> bool:
+        hub.guard.sweep()
+        is_held_up = any(each.is_held_up() for each in hub.guard._connections)  # noqa: SLF001
+        return hub.received == expected and not is_held_up
+
+    await hub.until(has_come)
+
+
+async def test_a_body_that_goes_to_a_file_has_the_least_rate_too(hub: Hub) -> None:
+    reader, writer = await hub.connect()
+    writer.write(upload("/file", 10**6))
+    for _ in range(7):
+        await send_to_a_file(hub, writer, 90)
+        hub.pass_time(10)
+
+    assert await refusal(reader) == (408, "The body of the request arrives too slowly.")
+
+
+async def test_a_body_that_goes_to_a_file_may_take_minutes(hub: Hub) -> None:
+    reader, writer = await hub.connect()
+    writer.write(upload("/file", 300_000))
+    for _ in range(30):
+        await send_to_a_file(hub, writer, 10_000)
+        hub.pass_time(59)
+
+    assert (await reader.readuntil(b"written")).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_a_body_that_another_server_reads_may_take_its_time(hub: Hub) -> None:

@@ -28,6 +28,7 @@ from hublet.core.errors import HubError
 from hublet.core.http.connection_guard import ClientClock, ConnectionGuard, Phase
 from hublet.core.http.error_responses import error_response
 from hublet.core.http.exchange import Exchange
+from hublet.core.http.request_bodies import RECEIVER_EXTENSION, BodySocket, DirectReceiver
 from hublet.core.http.response_bodies import SENDER_EXTENSION, DirectSender
 
 
@@ -58,6 +59,9 @@ _SLOW_HEAD = "The head of the request took too long to arrive."
 _SLOW_BODY = "The body of the request arrives too slowly."
 _LINGER_SECONDS = 1.0
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+_BODY_METHODS = frozenset({"PATCH", "POST", "PUT"})
+# With one of them it is not the length alone that tells where a body ends.
+_OTHER_ENDS = frozenset({b"transfer-encoding", b"upgrade"})
 
 
 class HeldConnection:
@@ -114,6 +118,10 @@ class ServerProtocol(ZeroCopyProtocol):
     _fruitless = 0
     _has_body_come = False
     _is_refused = False
+    # Bytes of a body that the parser has seen, and those of another that it shall not see.
+    _seen = 0
+    _unread = 0
+    _diversion: BodySocket | None = None
 
     def __init__(self, *args: Any, guard: ConnectionGuard | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -137,9 +145,15 @@ class ServerProtocol(ZeroCopyProtocol):
         extensions = cycle.scope.setdefault("extensions", {})
         assert extensions is not None  # noqa: S101 - for the type checkers.
         extensions[_CONNECTION_EXTENSION] = {"held": HeldConnection(self, cycle)}
+        # With TLS the bytes must pass through the transport.
+        if cycle.scope["method"] in _BODY_METHODS and self.scheme == "http":
+            extensions[RECEIVER_EXTENSION] = {"receiver": DirectReceiver(self, cycle)}
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        if self._unread:
+            self._skip_unread(data)
+            return
         if self.clock.phase is Phase.idle:
             self.clock.await_head(monotonic())
         if len(data) > MAX_HEAD_BYTES - self._fruitless:
@@ -149,16 +163,19 @@ class ServerProtocol(ZeroCopyProtocol):
             self._keep(data)
             return
         cycle = self.cycle
+        self._parse(data)
+        if self.cycle is cycle and not self._has_body_come:
+            self._fruitless += len(data)
+        elif self._fruitless or self._has_body_come:
+            self._has_body_come, self._fruitless = False, 0
+
+    def _parse(self, data: bytes) -> None:
         try:
             self.parser.feed_data(data)  # pyright: ignore[reportOptionalMemberAccess]
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
         except httptools.HttpParserUpgrade as upgrade:
             self._read_beyond(data[upgrade.args[0] :])
-        if self.cycle is cycle and not self._has_body_come:
-            self._fruitless += len(data)
-        elif self._fruitless or self._has_body_come:
-            self._has_body_come, self._fruitless = False, 0
 
     def _read_to_limit(self, data: bytes) -> None:
         """Read what has an end before the limit, and only then the rest."""
@@ -172,12 +189,14 @@ class ServerProtocol(ZeroCopyProtocol):
     def on_headers_complete(self) -> None:
         self.clock.await_body(monotonic())
         self.may_body_be_slow = False
+        self._seen = 0
         super().on_headers_complete()
         if self._guard.is_draining and self.cycle is not None:
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self._has_body_come = True
+        self._seen += len(body)
         self.clock.count(len(body), monotonic())
         super().on_body(body)
 
@@ -194,7 +213,50 @@ class ServerProtocol(ZeroCopyProtocol):
         if self.clock.phase is Phase.response and self.cycle.response_complete:
             self.clock.await_request(monotonic())
 
+    def count_missing(self, cycle: RequestResponseCycle) -> int:
+        """Return how many bytes of a body are still to come; 0 where its end is to be found."""
+        if self.cycle is not cycle or not cycle.more_body or self.transport.is_closing():
+            return 0
+        headers = dict(self.headers)
+        length = headers.get(b"content-length", b"")
+        if not length.isdigit() or not _OTHER_ENDS.isdisjoint(headers):
+            return 0
+        return int(length) - self._seen
+
+    def divert(self, body: BodySocket) -> None:
+        """Read no more: what is missing of the body is taken from the socket itself."""
+        self.flow.pause_reading()
+        self._diversion = body
+
+    def count_diverted(self, size: int) -> None:
+        self.clock.count(size, monotonic())
+
+    def end_diversion(self, *, unread: int) -> None:
+        """Read on, after a body that was taken up to so many bytes before its end."""
+        self._diversion = None
+        if self.cycle.disconnected or self.transport.is_closing():
+            return
+        # The old one still waits for the body.
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._unread = unread
+        if not unread:
+            self.on_message_complete()
+        self.flow.resume_reading()
+
+    def _skip_unread(self, data: bytes) -> None:
+        """Drop what is left of a body that was refused; read what follows it."""
+        count = min(len(data), self._unread)
+        self._unread -= count
+        self.clock.count(count, monotonic())
+        if not self._unread:
+            self.on_message_complete()
+        if count < len(data):
+            self.data_received(data[count:])
+
     def is_held_up(self) -> bool:
+        if self._diversion is not None:
+            return self._diversion.is_held_up()
         if self.clock.phase is Phase.body:
             is_asked = not self.cycle.waiting_for_100_continue
             return self.flow.read_paused or self.may_body_be_slow or not is_asked

@@ -1,7 +1,7 @@
 """LFS transfers: upload of large files, whole or in parts, and the content of one to download."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterable, Sequence
 from datetime import UTC, datetime
 
 from hublet.core.database import Connection, Database
@@ -20,7 +20,7 @@ from hublet.storage.store import add_blobs
 from hublet.storage.xorbs import Buffer
 
 
-async def receive(database: Database, link: Link, pieces: AsyncIterator[Buffer]) -> None:
+async def receive(database: Database, link: Link, pieces: AsyncIterable[Buffer]) -> None:
     """Store an object that is uploaded in one piece."""
     await _check_repo(database, link)
     spool = await asyncio.to_thread(_spool, database, link)
@@ -31,7 +31,7 @@ async def receive(database: Database, link: Link, pieces: AsyncIterator[Buffer])
         await asyncio.shield(asyncio.to_thread(spool.close))
 
 
-async def receive_part(database: Database, link: Link, pieces: AsyncIterator[Buffer]) -> str:
+async def receive_part(database: Database, link: Link, pieces: AsyncIterable[Buffer]) -> str:
     """Store a part until all have arrived; return its etag.
 
     The same part may be sent again. The request to complete the upload names an etag for each.
@@ -107,7 +107,7 @@ def _spool(database: Database, link: Link) -> Spool:
     return open_store(database.hub.settings).new_spool(size=link.size)
 
 
-async def _fill(spool: Spool, pieces: AsyncIterator[Buffer], *, size: int) -> None:
+async def _fill(spool: Spool, pieces: AsyncIterable[Buffer], *, size: int) -> None:
     """Write an upload to a spool; stop where it becomes longer than was announced."""
     try:
         await fill(spool, pieces, largest=size)

@@ -1,7 +1,14 @@
 """Uploads to the CAS: xorbs and shards, registered for a repository once all of it is verified."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -56,7 +63,7 @@ FRAME_SECONDS = 20.0
 _LARGEST_FILES_OF_SHARD = 4
 
 
-async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterator[Buffer]) -> bool:
+async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterable[Buffer]) -> bool:
     """Store a xorb; return whether it is new to this repository.
 
     One that the hub has already takes the same way: neither the response nor the time that it
@@ -75,7 +82,7 @@ async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterat
 
 
 async def _store_xorb(
-    cas: Cas, expected: bytes, body: AsyncIterator[Buffer]
+    cas: Cas, expected: bytes, body: AsyncIterable[Buffer]
 ) -> tuple[Xorb, XorbLayout]:
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
@@ -88,7 +95,7 @@ async def _store_xorb(
         await asyncio.shield(asyncio.to_thread(spool.close))
 
 
-async def _fill(spool: Spool, body: AsyncIterator[Buffer], *, largest: int, kind: str) -> None:
+async def _fill(spool: Spool, body: AsyncIterable[Buffer], *, largest: int, kind: str) -> None:
     try:
         await fill(spool, body, largest=largest)
     except FileTooLarge:
@@ -121,7 +128,7 @@ class ReceivedShard:
     known: dict[str, KnownFile]
 
 
-async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[Buffer]) -> ReceivedShard:
+async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterable[Buffer]) -> ReceivedShard:
     """Take a shard and look up what it names; its spool is to be closed after the registration."""
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
@@ -240,14 +247,14 @@ def _batches(files: Iterable[FileOutline]) -> Iterator[list[FileOutline]]:
         yield batch
 
 
-async def register_shard(cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]) -> bool:
+async def register_shard(cas: Cas, access: CasAccess, body: AsyncIterable[Buffer]) -> bool:
     """Take, verify and register a shard; return whether any of its files is new."""
     async with _received(cas, access, body) as registration:
         return await registration.run()
 
 
 async def stream_registration(
-    cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]
+    cas: Cas, access: CasAccess, body: AsyncIterable[Buffer]
 ) -> AsyncGenerator[bytes]:
     """Do the same, and yield a frame now and then, the last one with the outcome.
 
@@ -269,7 +276,7 @@ async def stream_registration(
 
 @asynccontextmanager
 async def _received(
-    cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]
+    cas: Cas, access: CasAccess, body: AsyncIterable[Buffer]
 ) -> AsyncIterator[ShardRegistration]:
     async with cas.slots.one(access.user_id):
         shard = await receive_shard(cas, access.repo, body)
