@@ -91,10 +91,8 @@ GET              /api/{repos}/{repo:path}/scan                                  
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
-# Client contract 8: buckets, and containers, which mirror them.
+# Client contract 8: buckets.
 POST             /api/buckets/{namespace}/{name}/lfs-files/duplicate                     buckets             large file management
-GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
-GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
 # Inference, agents and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
