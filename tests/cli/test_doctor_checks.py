@@ -15,6 +15,7 @@ from hublet.core.sealing import KeyRing
 from hublet.doctor import checks, database
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.runtime.errors import CannotRun
+from hublet.runtime.images import overlay
 from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.storage import s3_store
@@ -168,6 +169,30 @@ def test_without_any_image_the_way_out_is_told(tmp_path: Path) -> None:
         "None is mapped, and this machine's own programs are forbidden: jobs are refused.",
         "Map names of images in jobs.images, or set jobs.host_programs to true.",
     )
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "found"),
+    [
+        (None, "Jobs share the layers of images as an overlay."),
+        (
+            "they cannot be mounted: not permitted",
+            "Jobs share images by hard links, for there is no overlay; they cannot be mounted: not permitted.",
+        ),
+    ],
+)
+def test_how_layers_are_shared_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str | None, found: str
+) -> None:
+    monkeypatch.setattr(overlay, "find_obstacle", lambda _folder: obstacle)
+    assert checks.check_layers(on(tmp_path)) == [checks.ok("layers", found)]
+
+
+def test_an_engine_shares_layers_itself_and_nothing_is_tried_without_a_folder(
+    tmp_path: Path,
+) -> None:
+    assert checks.check_layers(on(tmp_path, runner="docker")) == []
+    assert checks.check_layers(on(tmp_path / "none")) == []
 
 
 async def test_which_registries_answer_is_told(tmp_path: Path) -> None:

@@ -232,8 +232,8 @@ async def test_what_is_touched_between_the_look_and_the_removal_stays(
 
 
 async def test_a_collection_is_scheduled_once_an_hour(database: Database) -> None:
-    await collection.collect_hourly(database)
-    await collection.collect_hourly(database)
+    await collection.collect_hourly(database, {})
+    await collection.collect_hourly(database, {})
 
     bodies = await values_of(database, "SELECT body FROM tasks WHERE kind = 'registry.collect'")
     assert [json.loads(body) for body in bodies] == [{}]

@@ -1,4 +1,7 @@
-"""Metadata of this database: single named values, such as the key ring it belongs to."""
+"""Metadata of this database: single named values, such as the key ring it belongs to.
+
+Values that are kept for a while have names in order, and are read and removed by ranges of them.
+"""
 
 from hublet.core.database import Connection, Reader
 
@@ -25,3 +28,25 @@ async def find_or_add(conn: Connection, name: str, value: str) -> str:
         name, value,
     )  # fmt: skip
     return await find(conn, name) or value
+
+
+async def list_range(conn: Reader, *, after: str, before: str, limit: int) -> list[tuple[str, str]]:
+    """Return names between two, with their values, in the order of the names."""
+    rows = await conn.fetch_all(
+        "SELECT name, value FROM facts WHERE name > $1 AND name < $2 ORDER BY name LIMIT $3",
+        after, before, limit,
+    )  # fmt: skip
+    return [(row["name"], row["value"]) for row in rows]
+
+
+async def find_last(conn: Reader, *, after: str, before: str) -> str | None:
+    """Return the last name between two."""
+    last: str | None = await conn.fetch_value(
+        "SELECT max(name) FROM facts WHERE name > $1 AND name < $2", after, before
+    )
+    return last
+
+
+async def remove_range(conn: Connection, *, after: str, before: str) -> None:
+    """Remove the values whose names are between two."""
+    await conn.execute("DELETE FROM facts WHERE name > $1 AND name < $2", after, before)

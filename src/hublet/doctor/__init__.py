@@ -31,6 +31,7 @@ async def examine(settings: Settings) -> list[Finding]:
         await checks.check_mail(settings),
         await checks.check_jobs(settings, is_thorough=True),
         checks.check_images(settings),
+        *await asyncio.to_thread(checks.check_layers, settings),
         *await checks.check_registries(settings),
         *await _check_data(settings),
     ]
@@ -133,6 +134,7 @@ class HubExamination:
             await self._check_mail(),
             await checks.check_jobs(settings),
             checks.check_images(settings),
+            *await asyncio.to_thread(checks.check_layers, settings),
             *await self._check_data(),
         ]
 

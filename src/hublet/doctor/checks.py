@@ -1,6 +1,7 @@
 """Checks of the settings and the machine: URL, networks, data folder, git, mail, runner, clock."""
 
 import asyncio
+import os
 import shutil
 import stat
 import subprocess
@@ -20,6 +21,8 @@ from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
 from hublet.repos.packs.cache_usage import cached_sizes
+from hublet.runtime.images import overlay
+from hublet.runtime.images.pulled_files import images_folder
 from hublet.runtime.images.registry_client import RegistryTransport
 from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.images.sources import image_map, named_registries
@@ -50,6 +53,7 @@ _GIT_SECONDS = 10.0
 _MAIL = "mail"
 
 _IMAGES = "images"
+_LAYERS = "layers"
 _REGISTRIES = "registries"
 _REGISTRY_SECONDS = 5.0
 _REGISTRY_ADVICE = (
@@ -314,6 +318,19 @@ def check_images(settings: Settings) -> Finding:
     if not settings.jobs.images:
         return ok(_IMAGES, "Every image runs with this machine's own programs; none is mapped.")
     return ok(_IMAGES, f"{_format_sources(sources)}. Others are refused.")
+
+
+def check_layers(settings: Settings) -> list[Finding]:
+    """Report how jobs share the layers of images, where the hub unpacks them. Blocks."""
+    if settings.jobs.runner in {"docker", "kubernetes", "process"}:
+        return []
+    data_dir = settings.database.data_dir
+    folder = next((each for each in (images_folder(data_dir), data_dir) if each.is_dir()), None)
+    if folder is None or not os.access(folder, os.W_OK):
+        return []
+    if (obstacle := overlay.find_obstacle(folder)) is None:
+        return [ok(_LAYERS, "Jobs share the layers of images as an overlay.")]
+    return [ok(_LAYERS, f"Jobs share images by hard links, for there is no overlay; {obstacle}.")]
 
 
 async def check_registries(settings: Settings) -> list[Finding]:

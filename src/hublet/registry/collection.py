@@ -17,17 +17,19 @@ beside pushes and beside another collection:
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.queue import NewTask
+from hublet.core.queue import NewTask, handles_slowly
 from hublet.core.queue import add as add_task
 from hublet.events import UpdatedImage
 from hublet.registry import collection_store as store
 from hublet.registry import files, retention, service, uploads, uploads_store
 from hublet.registry.records import ImageItem, ImageKey
 from hublet.repos import store as repo_rows
+from hublet.storage.holds import after_backups
 
 COLLECT = "registry.collect"
 
@@ -54,7 +56,9 @@ async def schedule_collection(conn: Connection, *, delay: timedelta = timedelta(
     await add_task(conn, NewTask(kind=COLLECT, body="{}", key=f"{COLLECT}.{hour}", delay=delay))
 
 
-async def collect_hourly(database: Database) -> None:
+@handles_slowly(COLLECT)
+@after_backups(COLLECT)
+async def collect_hourly(database: Database, _body: dict[str, Any]) -> None:
     async with database.transaction() as conn:
         await schedule_collection(conn, delay=EVERY)
     await collect(database)

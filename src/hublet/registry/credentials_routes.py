@@ -9,7 +9,7 @@ from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.registry import credentials
-from hublet.registry.credentials_schemas import RegistryCredentialCard, SetRegistryCredential
+from hublet.registry.schemas import RegistryCredentialCard, SetRegistryCredential
 from hublet.tokens.auth import AccountOwner, Administrator
 from hublet.tokens.records import Caller
 

@@ -12,6 +12,7 @@ from hublet.core.database import Connection
 from hublet.registry import store
 from hublet.registry.records import ImageKey
 from hublet.repos.files import store as files_store
+from hublet.repos.files.changes import note_changes
 from hublet.repos.files.records import File
 
 BLOBS = "blobs/"
@@ -48,6 +49,7 @@ async def put_files(conn: Connection, repo_id: str, files: Sequence[File]) -> in
     growth = sum(file.size for file in changed) - sum(file.size for file in replaced)
     if changed:
         await files_store.put(conn, repo_id, changed)
+        await note_changes(conn, repo_id, added=changed, before=before)
         await files_store.add_totals(conn, repo_id, size=growth, files=len(changed) - len(replaced))
     return growth
 
@@ -67,5 +69,6 @@ async def _remove(conn: Connection, repo_id: str, paths: Sequence[str]) -> None:
     found = await files_store.find_all(conn, repo_id, paths)
     if found:
         await files_store.remove(conn, repo_id, found)
+        await note_changes(conn, repo_id, before=found, removed=found)
         size = sum(file.size for file in found.values())
         await files_store.add_totals(conn, repo_id, size=-size, files=-len(found))

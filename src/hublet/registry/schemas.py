@@ -1,8 +1,11 @@
-"""Wire shapes of the registry: errors, lists of tags, and the headers that its responses have."""
+"""Wire shapes of the registry: errors, lists of tags, credentials, and the headers of its responses."""
 
-from typing import Any
+from typing import Annotated, Any, Self
 
-from hublet.core.schema import Schema
+from pydantic import Field
+
+from hublet.core.schema import Schema, Timestamp
+from hublet.registry import records
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -27,6 +30,27 @@ class RegistryHere(Schema):
 class RegistryTags(Schema):
     name: str
     tags: list[str]
+
+
+class RegistryCredentialCard(Schema):
+    """Credentials for a registry; the secret is never shown."""
+
+    host: str
+    username: str
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, credential: records.RegistryCredential) -> Self:
+        return cls(
+            host=credential.host, username=credential.username, createdAt=credential.created_at
+        )
+
+
+class SetRegistryCredential(Schema):
+    username: Annotated[str, Field(min_length=1, max_length=4096)]
+    secret: Annotated[
+        str, Field(min_length=1, max_length=4096, description="A password or a token.")
+    ]
 
 
 _SENTENCES = {

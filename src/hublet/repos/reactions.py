@@ -10,6 +10,7 @@ from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
+from hublet.repos.files.changes import forget_changes
 from hublet.repos.git import bare_repos
 from hublet.repos.lfs import direct_uploads
 from hublet.repos.packs.cache import path_of
@@ -38,6 +39,8 @@ async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
     await direct_uploads.remove_given_up(database)
+    async with database.transaction() as conn:
+        await forget_changes(conn)
 
 
 @handles_slowly(direct_uploads.CHECK)

@@ -61,15 +61,6 @@ def has_valid_checksum(text: str) -> bool:
     return _checksum(text[:-_CHECKSUM_LENGTH]) == text[-_CHECKSUM_LENGTH:]
 
 
-def kind_of(text: str, prefix: str) -> TokenKind | None:
-    """Read the kind from the prefix; None when the text does not start with the hub's."""
-    if not text.startswith(prefix):
-        return None
-    rest = text.removeprefix(prefix)
-    marked = (kind for kind in TokenKind if kind.part and rest.startswith(kind.part))
-    return next(marked, TokenKind.access)
-
-
 def is_importable(value: str) -> bool:
     return _IMPORTABLE.fullmatch(value) is not None
 

@@ -1,11 +1,18 @@
 """HTTP for buckets as such, and the same for containers."""
 
+from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import MISSING
+from starlette.responses import Response
 
+from hublet.core.clock import to_micros
+from hublet.core.errors import InvalidRequest
 from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.exchange import exchange_of
 from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import lifecycle, settings
@@ -18,11 +25,12 @@ from hublet.repos.browse.lists import write_list_cursor
 from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.files import service
+from hublet.repos.files.changes import stream_changes
 from hublet.repos.files.schemas import Bucket, CreateBucket, UpdateBucket
 from hublet.repos.lifecycle import NewRepo
 from hublet.repos.records import Repo, RepoAddress, Right, SettingsChange, Visibility
 from hublet.repos.schemas import RepoResourceGroupEnvelope, RepoTaken, RepoUrl, SetRepoResourceGroup
-from hublet.tokens.auth import AnyCaller, MaybeCaller, actor_of
+from hublet.tokens.auth import AnyCaller, MaybeCaller, actor_of, caller_of
 
 buckets = Router(tags=["buckets"], responses=MOVED)
 
@@ -71,6 +79,53 @@ async def delete_bucket(conn: Conn, caller: AnyCaller, address: FilesRepo) -> Do
     repo = await repos.get_as_named(conn, caller, address, Right.manage)
     await repos.delete(conn, caller, repo)
     return Done()
+
+
+async def _resume_position(
+    cursor: Annotated[
+        str | None,
+        Query(
+            pattern="^[0-9]{1,16}$", description="The `cursor` of the last event that was heard."
+        ),
+    ] = None,
+    since: Annotated[
+        datetime | None, Query(description="Replay changes after this moment, such as `updatedAt`.")
+    ] = None,
+) -> int | None:
+    if cursor is not None and since is not None:
+        raise InvalidRequest("cursor, since: send one of them, not both.")
+    if since is not None:
+        return to_micros(since if since.tzinfo else since.replace(tzinfo=UTC))
+    return None if cursor is None else int(cursor)
+
+
+@buckets.get(f"{BUCKET}/events", response_class=Response, responses=EVENT_STREAM_RESPONSES)
+async def stream_bucket_events(
+    request: Request,
+    database: Db,
+    caller: MaybeCaller,
+    address: FilesRepo,
+    position: Annotated[int | None, Depends(_resume_position)],
+) -> Response:
+    """Follow the files of a bucket: each that is added, updated or deleted, as it happens.
+
+    Events are `changes` (`{cursor, changes: [{path, op, size, xetHash, uploadedAt, mtime}]}`), `ready` when
+    what came after `cursor` or `since` has been told, `reset` when that is too long ago (list the files
+    again), and `reconnect` when the hub ends the stream. Changes are kept for 15 minutes.
+    """
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, Right.read)
+
+    async def check_access() -> None:
+        exchange_of(request).known_caller = None
+        now = None if caller is None else await caller_of(request)
+        async with database.read() as conn:
+            found = await repos.get(conn, now, repo.address, Right.read)
+        if found.id != repo.id:
+            raise RepoNotFound
+
+    changes = partial(stream_changes, database, repo.id, position)
+    return EventStream(request, changes, check_access=check_access)
 
 
 @buckets.put(f"{BUCKET}/settings")

@@ -15,6 +15,7 @@ from hublet.repos.errors import (
     RepoNotFound,
 )
 from hublet.repos.files import store
+from hublet.repos.files.changes import note_changes
 from hublet.repos.files.records import Condition, File, FileChange, FileOrFolder, FileRemoval
 from hublet.repos.names import is_of_registry, paths_above
 from hublet.repos.records import Repo, RepoType
@@ -87,6 +88,9 @@ async def change_files(
     await _check_paths(conn, repo, [file.path for file in added])
     await store.put(conn, repo.id, added)
     await store.remove_uploads(conn, repo.id, [file.sha256 for file in added])
+    await note_changes(
+        conn, repo.id, added=added, before=before, removed=[file.path for file in removed]
+    )
     replaced = [before[file.path] for file in added if file.path in before]
     growth = _size(added) - _size(replaced) - _size(removed)
     await store.add_totals(

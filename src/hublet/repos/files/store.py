@@ -180,6 +180,14 @@ async def lock_repo(conn: Connection, repo_id: str) -> bool:
     )
 
 
+async def lock_unchanged_repo(conn: Connection, repo_id: str) -> int | None:
+    """Lock the repository without making it new; return when it changed last, None when it is gone."""
+    changed_at: int | None = await conn.fetch_value(
+        "UPDATE repos SET size = size WHERE id = $1 RETURNING updated_at", repo_id
+    )
+    return changed_at
+
+
 async def add_totals(conn: Connection, repo_id: str, *, size: int, files: int) -> None:
     await conn.execute(
         "UPDATE repos SET size = size + $2, total_files = total_files + $3 WHERE id = $1",

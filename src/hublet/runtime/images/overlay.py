@@ -25,9 +25,14 @@ sys.exit(os.listdir(target) != ["d"] or os.listdir(f"{target}/d") != [])
 """
 
 
-@lru_cache(maxsize=8)
 def is_usable(cache: Path) -> bool:
-    """Tell whether layers in a folder can be mounted by this user. Blocks.
+    """Tell whether layers in a folder can be mounted by this user. Blocks."""
+    return find_obstacle(cache) is None
+
+
+@lru_cache(maxsize=8)
+def find_obstacle(cache: Path) -> str | None:
+    """Return why layers in a folder cannot be mounted by this user; None: they can. Blocks.
 
     The kernel, a container around the hub, or the file system of the folder may forbid it.
     """
@@ -37,7 +42,7 @@ def is_usable(cache: Path) -> bool:
             _write_layers(probe)
         except OSError as error:
             log.info("images are merged: their folder cannot hold layers", error=str(error))
-            return False
+            return f"its file system cannot hold them: {error.strerror or error}"
         tried = subprocess.run(  # noqa: S603 - this very interpreter, with a program of ours.
             [
                 sys.executable,
@@ -53,10 +58,11 @@ def is_usable(cache: Path) -> bool:
             capture_output=True,
             text=True,
         )
-        if tried.returncode:
-            reason = tried.stderr.strip().rpartition("\n")[2]
-            log.info("images are merged: layers cannot be mounted", error=reason)
-        return not tried.returncode
+        if not tried.returncode:
+            return None
+        reason = tried.stderr.strip().rpartition("\n")[2] or "what is mounted is not what was to be"
+        log.info("images are merged: layers cannot be mounted", error=reason)
+        return f"they cannot be mounted: {reason}"
 
 
 def _write_layers(probe: Path) -> None:
