@@ -11,7 +11,6 @@ from hublet.tokens.format import (
     has_valid_checksum,
     hint,
     is_importable,
-    kind_of,
     new_credential,
 )
 
@@ -113,39 +112,18 @@ def test_one_mistyped_character_is_noticed(position: int, typed: str) -> None:
 @given(st.text())
 def test_any_text_may_be_asked_about(text: str) -> None:
     assert not has_valid_checksum(text)
-    assert kind_of(text, "hf_") in {None, *TokenKind}
     assert "…" in hint(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "prefix", "kind"),
-    [
-        pytest.param("hf_0000", "hf_", TokenKind.access, id="access"),
-        pytest.param("hf_oauth_0000", "hf_", TokenKind.oauth, id="oauth"),
-        pytest.param("hf_jwt_0000", "hf_", TokenKind.jwt, id="jwt"),
-        pytest.param(
-            "hf_oauth0000", "hf_", TokenKind.access, id="a body that only begins like a kind"
-        ),
-        pytest.param("hf_access_0000", "hf_", TokenKind.access, id="access has no part of its own"),
-        pytest.param(
-            "acme_jwt_0000", "acme_", TokenKind.jwt, id="another hub's prefix in its settings"
-        ),
-        pytest.param("acme_jwt_0000", "hf_", None, id="a foreign prefix"),
-        pytest.param("HF_0000", "hf_", None, id="another case"),
-        pytest.param("", "hf_", None, id="empty"),
-    ],
-)
-def test_the_kind_is_read_from_the_prefix(text: str, prefix: str, kind: TokenKind | None) -> None:
-    assert kind_of(text, prefix) is kind
-
-
 def test_kinds_are_stored_by_their_names() -> None:
-    assert [kind.value for kind in TokenKind] == ["access", "oauth", "jwt", "refresh", "secret"]
-
-
-@pytest.mark.parametrize("kind", TokenKind)
-def test_each_kind_is_recognised_again(kind: TokenKind) -> None:
-    assert kind_of(new_credential("hf_", kind), "hf_") is kind
+    assert [kind.value for kind in TokenKind] == [
+        "access",
+        "oauth",
+        "jwt",
+        "publisher",
+        "refresh",
+        "secret",
+    ]
 
 
 @pytest.mark.parametrize(
