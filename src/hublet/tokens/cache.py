@@ -36,6 +36,7 @@ class CallerCache:
         self._used: dict[str, int] = {}
         # Networks from which requests need a token, and how long that is known.
         self._ranges: tuple[float, tuple[IpRange, ...]] = (0.0, ())
+        self._looking: asyncio.Task[tuple[IpRange, ...]] | None = None
         self._open = ExitStack()
         self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
         self._wakes = 0
@@ -72,10 +73,19 @@ class CallerCache:
             self._forget()
         until, ranges = self._ranges
         if until <= monotonic():
-            async with self._database.read() as conn:
-                ranges = tuple(await security_store.list_ranges_that_need_tokens(conn))
-            self._ranges = (monotonic() + self._seconds, ranges)
+            # One look for all who wait.
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look_up_ranges(), name="token-ranges")
+            ranges = await asyncio.shield(self._looking)
         return bool(ranges) and is_within(address, ranges)
+
+    async def _look_up_ranges(self) -> tuple[IpRange, ...]:
+        wakes = self._revocations.wakes
+        async with self._database.read() as conn:
+            ranges = tuple(await security_store.list_ranges_that_need_tokens(conn))
+        if wakes == self._revocations.wakes:
+            self._ranges = (monotonic() + self._seconds, ranges)
+        return ranges
 
     async def find(self, value: str, *, path: str = "") -> Caller | None:
         caller = self.known(value) or await self._look_up(value)
