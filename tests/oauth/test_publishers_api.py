@@ -208,6 +208,8 @@ async def test_the_token_reaches_nothing_but_its_repository(
         ("POST", "/api/repos/create", {"name": "ada/another"}),
         ("POST", "/api/repos/move", {"fromRepo": "ada/engine", "toRepo": "ada/b", "type": "model"}),
         ("POST", "/api/models/ada/engine/discussions", {"title": "Hello", "description": "x"}),
+        ("DELETE", "/api/models/ada/engine/discussions/1", None),
+        ("POST", "/api/models/ada/engine/discussions/1/pin", {"pinned": True}),
         ("POST", "/api/models/ada/engine/like", None),
         ("GET", "/api/settings/tokens", None),
         ("POST", "/api/settings/tokens", {"name": "mine", "role": "write"}),

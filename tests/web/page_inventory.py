@@ -118,7 +118,7 @@ PAGES = (
     _page("settings of a gated model", "/ada/gated/settings"),
     _page("webhooks of a model", "/ada/engine-7b/settings/webhooks"),
     _page("trusted publishers", "/ada/engine-7b/settings/trusted-publishers"),
-    _page("publisher by claims", "/ada/empty/settings/trusted-publishers?provider=custom"),
+    _page("publishers, none", "/ada/empty/settings/trusted-publishers?provider=gitlab"),
     _page("requests for access", "/ada/gated/settings/access-requests"),
     # Files.
     _page("files", "/ada/engine-7b/tree/main"),

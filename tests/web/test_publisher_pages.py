@@ -97,6 +97,24 @@ async def test_pinned_ids_are_reset_and_a_publisher_is_deleted(
     assert (await client.get(API, headers=ada)).json() == []
 
 
+class TestWithAnotherIssuer:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        issuers = ("https://ci.example.com", *settings.oauth.publisher_issuers)
+        return replace(settings, oauth=replace(settings.oauth, publisher_issuers=issuers))
+
+    async def test_it_is_bound_by_lines_of_claims(
+        self, client: httpx2.AsyncClient, ada: Headers
+    ) -> None:
+        page, fields = f"{PAGE}?provider=custom", {"issuer": "https://ci.example.com"}
+        assert "<textarea" in (await client.get(page)).text
+
+        await send(client, page=page, provider="custom", claims="sub=a=b\r\n team = x", **fields)
+
+        [publisher] = (await client.get(API, headers=ada)).json()
+        assert publisher["claims"] == {"sub": "a=b", "team": "x"}
+
+
 class TestWithoutIssuers:
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:

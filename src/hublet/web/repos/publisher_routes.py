@@ -124,6 +124,12 @@ def _first_issuer(provider: Provider, issuers: tuple[str, ...]) -> str:
     return default or next(iter(issuers), "")
 
 
+def _issuers_for(preset: PublisherPreset, issuers: tuple[str, ...]) -> list[str]:
+    """Return the issuers whose tokens a provider may have: not the one that is another's own."""
+    others = {issuer for name, issuer in DEFAULT_ISSUERS.items() if name is not preset.provider}
+    return [issuer for issuer in issuers if issuer not in others]
+
+
 def _claims_of(text: str) -> dict[str, str]:
     """Read lines such as `sub=pipeline:7`."""
     claims: dict[str, str] = {}
@@ -165,8 +171,10 @@ async def _show(
         head = await get_head(conn, visit, address, tab=RepoTab.settings, right=Right.manage)
         rows = await publishers.list_of(conn, head.repo)
     issuers = visit.settings.oauth.publisher_issuers
-    preset = _PRESETS.get(typed.get("provider", ""), _PRESETS["github"])
-    others = {issuer for name, issuer in DEFAULT_ISSUERS.items() if name is not preset.provider}
+    # Another issuer can only be chosen where the operator named one.
+    offered = {name: each for name, each in _PRESETS.items() if _issuers_for(each, issuers)}
+    first = next(iter(offered.values()), _PRESETS["github"])
+    preset = offered.get(typed.get("provider", ""), first)
     return await render(
         visit,
         "repos/publishers.html",
@@ -175,8 +183,8 @@ async def _show(
         head=head,
         rows=rows,
         preset=preset,
-        presets=[each.provider for each in _PRESETS.values()],
-        issuers=[issuer for issuer in issuers if issuer not in others],
+        presets=[each.provider for each in offered.values()],
+        issuers=_issuers_for(preset, issuers),
         resource=f"{head.repo.type.prefix}{head.repo.full_name}",
         endpoint=visit.settings.base_url,
         typed=typed,
