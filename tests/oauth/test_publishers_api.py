@@ -14,7 +14,8 @@ import pytest
 from fastapi import FastAPI
 
 from hublet.accounts.organizations import audit_store as audit
-from hublet.accounts.records import AuditFilter, Role
+from hublet.accounts.organizations import security
+from hublet.accounts.records import OPERATOR, AuditFilter, OrganizationPlan, Role
 from hublet.accounts.users import store as users
 from hublet.core import clock
 from hublet.core.config import Settings
@@ -928,3 +929,26 @@ async def test_an_issuer_inside_the_network_is_not_called_unless_allowed(
     await refusal(client, issuer.token())
 
     assert issuer.asked == []
+
+
+async def test_the_networks_of_an_organization_bind_its_publishers_too(
+    client: httpx2.AsyncClient, database: Database, issuer: IdTokenIssuer
+) -> None:
+    organization = await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"eve": Role.admin}
+    )
+    eve = await sign_in(database, "eve")
+    await a_repo(client, eve, "engines/one", private=True)
+    path = "/api/models/engines/one/trusted-publishers"
+    await add(client, eve, body(issuer), path=path)
+    exchanged = await exchange(client, issuer.token(), "engines/one")
+    token = {"Authorization": f"Bearer {exchanged.json()['access_token']}"}
+    before = await commit(client, token, "models/engines/one")
+    async with database.transaction() as conn:
+        ranges = security.parse_ranges(["192.0.2.0/24"])
+        await security.update(conn, OPERATOR, organization, ip_ranges=ranges, is_restricted=True)
+
+    after = await commit(client, token, "models/engines/one")
+
+    assert (before.status_code, after.status_code) == (200, 403)
+    assert "only reached from its own networks" in after.json()["error"]

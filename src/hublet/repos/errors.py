@@ -153,25 +153,6 @@ class RevisionNotFound(NotFound):
         super().__init__(f"Invalid rev id: there is no revision {revision} in this repository.")
 
 
-class InvalidComparison(InvalidRequest):
-    """A comparison does not name two revisions."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A comparison names two revisions: old...new since their last common commit, or old..new."
-        )
-
-
-class ComparisonTooLarge(TooLarge):
-    """Two revisions differ by more than one response holds."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"The two revisions differ by more than {limit} bytes: clone the repository and compare "
-            "them with git diff."
-        )
-
-
 class EntryNotFound(NotFound):
     code = "EntryNotFound"
 

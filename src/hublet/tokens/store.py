@@ -111,6 +111,7 @@ _HAS_LIMITS = """
                 ON n.organization_id = w.organization_id AND n.is_restricted
             WHERE w.user_id = t.user_id
         )
+        OR t.kind = 'publisher'
     ) AS has_limits
 """
 

@@ -50,13 +50,20 @@ async def set_networks(conn: Connection, organization_id: str, networks: Network
 
 
 async def limits_of_user(conn: Reader, user_id: str) -> list[OrganizationLimit]:
-    """Return the organizations of a user that are reached from their own networks alone."""
+    """Return the organizations of a user that are reached from their own networks alone.
+
+    A trusted publisher is no member, but writes a repository of the organization.
+    """
     rows = await conn.fetch_all(
         """
-        SELECT o.id, o.name, n.ip_ranges FROM memberships m
-        JOIN organization_networks n ON n.organization_id = m.organization_id AND n.is_restricted
-        JOIN organizations o ON o.id = m.organization_id
-        WHERE m.user_id = $1 ORDER BY o.id
+        SELECT o.id, o.name, n.ip_ranges
+        FROM organization_networks n JOIN organizations o ON o.id = n.organization_id
+        WHERE n.is_restricted AND n.organization_id IN (
+            SELECT m.organization_id FROM memberships m WHERE m.user_id = $1
+            UNION ALL
+            SELECT r.owner_id FROM trusted_publishers p JOIN repos r ON r.id = p.repo_id
+            WHERE p.id = $1
+        ) ORDER BY o.id
         """,
         user_id,
     )

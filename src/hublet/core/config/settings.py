@@ -283,9 +283,7 @@ class MailSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingSettings:
     allow: tuple[Network, ...] = setting(
-        (),
-        NETWORKS,
-        "Private networks that webhooks, client documents, logos and issuers may reach.",
+        (), NETWORKS, "Private networks that webhooks, client documents, logos, issuers may reach."
     )
 
 
@@ -309,20 +307,14 @@ class WebhookSettings:
 class OAuthSettings:
     registration: bool = setting(True, FLAG, "Apps may register by themselves, at /oauth/register.")
     publisher_issuers: tuple[str, ...] = setting(
-        ("https://token.actions.githubusercontent.com", "https://gitlab.com"),
-        ISSUERS,
+        ("https://token.actions.githubusercontent.com", "https://gitlab.com"), ISSUERS,
         "Whose ID tokens trusted publishers may exchange; empty: nobody's.",
-    )
+    )  # fmt: skip
     client_documents: bool = setting(
-        True,
-        FLAG,
-        "Apps may be known by a document at their own address, which the hub fetches; switch it off "
-        "where the hub cannot reach the internet, and apps register instead.",
+        True, FLAG, "Apps may be known by a document that the hub fetches; off without internet."
     )
     bind_tokens: bool = setting(
-        False,
-        FLAG,
-        "A token that an app asked for one resource, such as /mcp, works nowhere else on the hub.",
+        False, FLAG, "A token that an app asked for one resource, such as /mcp, works only there."
     )
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pygit2
 
 from hublet.core.database import Database
+from hublet.core.errors import InvalidRequest, TooLarge
 from hublet.repos import service as repos
 from hublet.repos.browse.records import CommitView, Revision, RevisionComparison
 from hublet.repos.browse.revisions import get_revision
-from hublet.repos.errors import ComparisonTooLarge, InvalidComparison, RevisionNotFound
+from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos, diffs, history, trees
 from hublet.repos.git import blame as git_blame
 from hublet.repos.git.blame import Blame
@@ -27,6 +28,25 @@ from hublet.tokens.records import Caller
 MAX_COMMITS = 100
 # Of a comparison as one text.
 MAX_PATCH_BYTES = 8 << 20
+
+
+class InvalidComparison(InvalidRequest):
+    """A comparison does not name two revisions."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A comparison names two revisions: old...new since their last common commit, or old..new."
+        )
+
+
+class ComparisonTooLarge(TooLarge):
+    """Two revisions differ by more than one response holds."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The two revisions differ by more than {limit} bytes: clone the repository and compare "
+            "them with git diff."
+        )
 
 
 async def get_commit(
