@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     oauth = new_group("What apps may do here.")
     oauth.add_typer(apps, name="app")
     publishers = new_group("Let workflows of CI services write a repository without a token.")
-    add_change_command(
+    add_list_command(
         publishers, "list", list_publishers, example="hublet oauth publisher list ada/engine"
     )
     add_change_command(
@@ -217,15 +217,21 @@ _Repo = Annotated[
 ]
 
 
-async def list_publishers(conn: "Connection", repo: _Repo) -> CommandResult:
-    """List the workflows that a repository trusts, one on each line."""
+async def list_publishers(conn: "Reader", repo: _Repo) -> Table:
+    """List the workflows that a repository trusts, oldest first."""
     from hublet.oauth.publishers import service
-    from hublet.oauth.schemas import TrustedPublisher
 
     found = await service.list_of(conn, await _get_repo(conn, repo))
-    return CommandResult(
-        data={"publishers": [TrustedPublisher.of(each).model_dump(mode="json") for each in found]},
-        text="\n".join(f"{each.id} {each.summary}" for each in found),
+    return Table(
+        rows=[
+            {"id": each.id, "provider": each.provider, "publisher": each.summary}
+            | {"claims": dict(each.claims), "createdBy": each.creator_name}
+            | {"lastUsedAt": each.last_used_at}
+            for each in found
+        ],
+        columns={"id": "id", "publisher": "publisher", "last used": "lastUsedAt"},
+        name="id",
+        empty=f"{repo} trusts no workflow.",
     )
 
 
@@ -287,7 +293,7 @@ async def remove_publisher(
     )
 
 
-async def _get_repo(conn: "Connection", text: str) -> "Repo":
+async def _get_repo(conn: "Reader", text: str) -> "Repo":
     from hublet.core.errors import InvalidRequest
     from hublet.oauth.errors import OAuthError
     from hublet.oauth.publishers.service import parse_resource

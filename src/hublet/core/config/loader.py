@@ -83,6 +83,8 @@ def _default_text(default: object, *, unset: str) -> str:
         return unset
     if default == ():
         return "empty"
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
