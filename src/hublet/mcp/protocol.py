@@ -6,18 +6,16 @@ second and thirty megabytes. Nothing lives longer than a request, so any node an
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import mcp_types as types
 import msgspec
-from fastapi import Request
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel
-from starlette.types import Message, Receive, Scope, Send
 
 import hublet
 from hublet.core.database import Database
@@ -49,7 +47,11 @@ _INSTRUCTIONS = (
     "instructions."
 )
 
-Context = ServerRequestContext[Any, Request]
+Context = ServerRequestContext[Any, Any]
+# Of ASGI.
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +65,11 @@ class McpSession:
 
 
 async def serve(
-    session: McpSession, body: bytes, *, scope: Scope, receive: Receive, send: Send
+    session: McpSession, body: bytes, *, scope: dict[str, Any], receive: Receive, send: Send
 ) -> None:
     """Answer one request whose body was read already, in either era of the protocol."""
     scope[_SESSION] = session
-    exchange_of(Request(scope)).on_stop = session.stopping.set
+    scope["exchange"].on_stop = session.stopping.set
     manager = StreamableHTTPSessionManager(_server(), json_response=False, stateless=True)
     async with manager.run():
         await manager.handle_request(scope, _replay(body, receive), send)
@@ -97,7 +99,7 @@ def _server() -> Server[Any]:
     )
 
 
-def _session_of(context: Context) -> tuple[McpSession, Request]:
+def _session_of(context: Context) -> tuple[McpSession, Any]:
     request = context.request
     if request is None:
         raise RuntimeError("A message came without its request.")

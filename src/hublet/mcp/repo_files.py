@@ -94,7 +94,7 @@ def _unreadable() -> InvalidRequest:
     )
 
 
-class Entry(Schema):
+class FileEntry(Schema):
     """A file or a folder."""
 
     uri: str
@@ -114,7 +114,7 @@ class OpenFile:
 
 async def list_folder(
     database: Database, caller: Caller | None, uri: FileUri, *, recursive: bool, limit: int
-) -> tuple[list[Entry], bool]:
+) -> tuple[list[FileEntry], bool]:
     """Return what a folder has, and whether there is more."""
     found = await (_list_git if uri.type.has_git else _list_bucket)(
         database, caller, uri, recursive=recursive, limit=limit + 1
@@ -124,22 +124,22 @@ async def list_folder(
 
 async def _list_git(
     database: Database, caller: Caller | None, uri: FileUri, *, recursive: bool, limit: int
-) -> list[Entry]:
+) -> list[FileEntry]:
     revision = await revisions.get_revision(database, caller, uri.address, uri.revision or _MAIN)
     entries = await revisions.list_entries(
         revision, uri.path, recursive=recursive, after="", limit=limit
     )
     return [
-        Entry(uri=uri.below(entry.path), path=entry.path, type="file", size=entry.size)
+        FileEntry(uri=uri.below(entry.path), path=entry.path, type="file", size=entry.size)
         if entry.type == "file"
-        else Entry(uri=uri.below(entry.path), path=entry.path, type="folder")
+        else FileEntry(uri=uri.below(entry.path), path=entry.path, type="folder")
         for entry in entries
     ]
 
 
 async def _list_bucket(
     database: Database, caller: Caller | None, uri: FileUri, *, recursive: bool, limit: int
-) -> list[Entry]:
+) -> list[FileEntry]:
     _refuse_revision(uri)
     prefix = f"{uri.path}/" if uri.path else ""
     async with database.read() as conn:
@@ -148,14 +148,14 @@ async def _list_bucket(
             conn, repo, prefix=prefix, after="", limit=limit, recursive=recursive
         )
     return [
-        Entry(uri=uri.below(each.path), path=each.path, type="file", size=each.size)
+        FileEntry(uri=uri.below(each.path), path=each.path, type="file", size=each.size)
         if isinstance(each, File)
-        else Entry(uri=uri.below(each.path), path=each.path, type="folder")
+        else FileEntry(uri=uri.below(each.path), path=each.path, type="folder")
         for each in found
     ]
 
 
-async def describe(database: Database, caller: Caller | None, uri: FileUri) -> Entry:
+async def describe(database: Database, caller: Caller | None, uri: FileUri) -> FileEntry:
     """Return what lies at an address: its type and its size."""
     if uri.type.has_git:
         revision = await revisions.get_revision(
@@ -163,7 +163,7 @@ async def describe(database: Database, caller: Caller | None, uri: FileUri) -> E
         )
         found = await revisions.find_entries(revision, [uri.path]) if uri.path else []
         if found and found[0].type == "file":
-            return Entry(uri=str(uri), path=uri.path, type="file", size=found[0].size)
+            return FileEntry(uri=str(uri), path=uri.path, type="file", size=found[0].size)
         is_folder = bool(found) or not uri.path
     else:
         _refuse_revision(uri)
@@ -171,12 +171,12 @@ async def describe(database: Database, caller: Caller | None, uri: FileUri) -> E
             repo = await repos.get(conn, caller, uri.address, Right.read)
             file = await bucket_files.find(conn, repo, uri.path) if uri.path else None
         if file is not None:
-            return Entry(uri=str(uri), path=uri.path, type="file", size=file.size)
+            return FileEntry(uri=str(uri), path=uri.path, type="file", size=file.size)
         below, _ = await list_folder(database, caller, uri, recursive=False, limit=1)
         is_folder = bool(below) or not uri.path
     if not is_folder:
         raise FileNotFound(uri.path, full_name=uri.address.full_name)
-    return Entry(uri=str(uri), path=uri.path, type="folder")
+    return FileEntry(uri=str(uri), path=uri.path, type="folder")
 
 
 def _refuse_revision(uri: FileUri) -> None:

@@ -11,7 +11,7 @@ from hublet.core.schema import Flag, Schema
 from hublet.mcp.records import CREATE_REPO, DETAILS, FILES, SEARCH, WHO_AM_I
 from hublet.mcp.repo_files import (
     MOST_BYTES,
-    Entry,
+    FileEntry,
     FileUri,
     describe,
     list_folder,
@@ -183,7 +183,7 @@ class ShowRepos(Schema):
 class RepoDetails(RepoSummary):
     card: Annotated[str | None, Field(description="README.md, or its beginning.")] = None
     card_is_cut: bool = False
-    files: list[Entry]
+    files: list[FileEntry]
     has_more_files: bool
 
 
@@ -265,8 +265,8 @@ class FileResult(Schema):
     op: str
     uri: str
     error: Annotated[str | None, Field(description="Why it was not done; then there is no more.")]
-    entries: list[Entry] | None = None
-    entry: Entry | None = None
+    entries: list[FileEntry] | None = None
+    entry: FileEntry | None = None
     text: str | None = None
     size: Annotated[int | None, Field(description="Of the whole file, in bytes.")] = None
     next_offset: Annotated[int | None, Field(description="Where to read on, if anywhere.")] = None

@@ -15,7 +15,7 @@ from hublet.core.errors import HubError, NotImplementedHere
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.pages import Templates, page_response
 from hublet.mcp import service
-from hublet.mcp.authorization import (
+from hublet.mcp.auth import (
     METADATA_PATH,
     ProtectedResource,
     authenticate,

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
 from hublet.core.database import Database
@@ -29,7 +28,8 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 class ToolCall:
     """One call: who calls, on which hub, and how to report progress."""
 
-    request: Request
+    # The request of the framework, for what routes take from it.
+    request: Any
     database: Database
     # None: somebody without a token.
     caller: Caller | None

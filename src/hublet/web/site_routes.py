@@ -205,7 +205,13 @@ _ROBOTS = Document(
 )
 
 
-@router.get("/llms.txt", include_in_schema=False)
+@router.get(
+    "/llms.txt",
+    tags=["docs"],
+    summary="Get llms.txt",
+    response_class=Response,
+    responses=_responses("text/markdown", {"type": "string"}),
+)
 async def get_llms_txt(request: Request) -> Response:
     """Tell agents, in Markdown, what this hub is and where to go on."""
     text = _llms_text().replace("{base}", request.app.state.settings.base_url)
