@@ -190,6 +190,7 @@ async def test_the_page_has_a_card_for_every_operation(reader: httpx2.AsyncClien
         "list_docs",
         "search_docs",
         "search_docs_full_text",
+        "get_llms_txt",
         "list_webhooks",
         "create_webhook",
         "get_webhook",

@@ -135,6 +135,8 @@ class Place:
             "{invitation_id}": "0" * 24,
             "{account_id}": "0" * 24,
             "{item_id}": "0" * 24,
+            # Of the addresses whose holders may join an organization.
+            "{domain}": "example.com",
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."

@@ -257,8 +257,13 @@ async def test_a_reader_likes_and_watches_and_stops_it_again(
         response = await submit(client, page, f"/ada/engine/{verb}")
         assert (response.status_code, response.headers["location"]) == (303, "/ada/engine")
 
-    assert seen == ["Like 0 Watch", "Liked 1 Watch", "Liked 1 Watching", "Like 0 Watching"]
-    assert (await open_page(client)).one("div", id="acts").text == "Like 0 Watch"
+    assert seen == [
+        "Like 0 Watch Collect",
+        "Liked 1 Watch Collect",
+        "Liked 1 Watching Collect",
+        "Like 0 Watching Collect",
+    ]
+    assert (await open_page(client)).one("div", id="acts").text == "Like 0 Watch Collect"
 
 
 async def test_a_script_gets_only_the_buttons_back(
@@ -276,7 +281,7 @@ async def test_a_script_gets_only_the_buttons_back(
 
     assert "Fragment" in response.headers["vary"]
     [acts] = parse(response).children
-    assert (acts.attributes["id"], acts.text) == ("acts", "Liked 1 Watch")
+    assert (acts.attributes["id"], acts.text) == ("acts", "Liked 1 Watch Collect")
 
 
 @pytest.mark.parametrize("verb", ["like", "unlike", "watch", "unwatch"])
@@ -302,7 +307,12 @@ async def test_who_is_not_signed_in_finds_the_way_to_it_and_back(
     page = await open_page(client)
 
     links = page.one("div", id="acts").all("a")
-    assert {each.attributes["href"] for each in links} == {"/login?next=/ada/engine"}
+    assert {each.attributes["href"] for each in links} == {
+        "/login?next=/ada/engine",
+        "/ada/engine/collections",
+    }
+    response = await client.get("/ada/engine/collections")
+    assert response.headers["location"] == "/login?next=/ada/engine/collections"
 
 
 async def test_a_private_page_looks_like_one_that_is_not_there(

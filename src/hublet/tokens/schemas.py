@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import MISSING, Field
 
-from hublet.core.schema import Line, ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, Line, ObjectId, Schema, Timestamp
 from hublet.tokens import records
 from hublet.tokens.records import Scope
 
@@ -98,7 +98,7 @@ class UpdateServiceToken(Schema):
     repoPermissions: list[Literal["repo.content.read", "repo.write"]] | MISSING = MISSING
     endpointPatterns: Annotated[list[str], Field(max_length=20)] | MISSING = MISSING
     # Whether it works from every address, whatever networks the organization names.
-    skipNetworkSecurity: bool | MISSING = MISSING
+    skipNetworkSecurity: Flag | MISSING = MISSING
 
 
 class ServiceToken(Schema):

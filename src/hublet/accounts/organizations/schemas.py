@@ -17,7 +17,7 @@ from hublet.accounts.schemas import (
     RoleName,
     repo_counts,
 )
-from hublet.core.schema import Line, ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, Line, ObjectId, Schema, Timestamp
 
 DefaultVisibilityName = Literal["public", "private"]
 
@@ -232,9 +232,9 @@ class NetworkSettings(Schema):
 
 class UpdateNetworkSettings(Schema):
     # Whether requests from these networks need a token; it waits for an administrator of the hub.
-    enforceAuth: bool | MISSING = MISSING
+    enforceAuth: Flag | MISSING = MISSING
     # Whether members reach the organization from these networks alone.
-    enforceIpRestriction: bool | MISSING = MISSING
+    enforceIpRestriction: Flag | MISSING = MISSING
     # In CIDR notation, of IPv4 and IPv6.
     ipRanges: list[str] | MISSING = MISSING
     # What this hub does not do is taken as long as it asks for nothing.

@@ -27,6 +27,7 @@ from hublet.community.collections.schemas import (
     UpdateCollection,
     UpdateItem,
 )
+from hublet.community.errors import NotYourCollection
 from hublet.community.papers.records import PaperRecord
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
@@ -273,6 +274,9 @@ async def edit_collection(
 @router.post(f"{_PATH}/items")
 async def add_item(visit: SignedInVisit, namespace: str, slug: str, form: FormFields) -> Response:
     async def add(conn: Connection, collection: CollectionRecord) -> None:
+        # Strangers are told nothing about what they typed.
+        if not await service.may_change(conn, visit.caller, collection):
+            raise NotYourCollection(collection.full_slug)
         item = {"type": form.get("type", ""), "id": form.get("id", "").strip()}
         body = read_as(AddItem, item=item, note=form.get("note", ""))
         try:
