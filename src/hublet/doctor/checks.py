@@ -328,7 +328,7 @@ def check_layers(settings: Settings) -> list[Finding]:
     folder = next((each for each in (images_folder(data_dir), data_dir) if each.is_dir()), None)
     if folder is None or not os.access(folder, os.W_OK):
         return []
-    if (obstacle := overlay.find_obstacle(folder)) is None:
+    if (obstacle := overlay.find_obstacle(folder.resolve())) is None:
         return [ok(_LAYERS, "Jobs share the layers of images as an overlay.")]
     return [ok(_LAYERS, f"Jobs share images by hard links, for there is no overlay; {obstacle}.")]
 

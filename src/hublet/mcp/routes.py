@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.errors import HubError, NotImplementedHere
+from hublet.core.errors import HubError, InvalidRequest, NotImplementedHere
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.pages import Templates, page_response
 from hublet.mcp import service
@@ -44,6 +44,11 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
         "content": {"application/json": {}, "text/event-stream": {}},
     },
     202: {"description": "A notification was taken."},
+    # Of the hub, or of the protocol.
+    400: {
+        "description": "No message of the protocol, or another media type than JSON.",
+        "content": {"application/json": {}},
+    },
     406: {"description": "Accept must have application/json and text/event-stream."},
     421: {"description": "The header Host has a name that is not the hub's."},
     501: {"description": "The extra hublet[mcp] is not installed."},
@@ -122,6 +127,8 @@ async def call_mcp(request: Request, database: Db) -> Response:
     if not _has_sdk():
         raise McpUnavailable
     caller = await authenticate(request, base_url=settings.base_url)
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise InvalidRequest("Content-Type must be application/json.")
     body = await request.body()
     async with database.read() as conn:
         enabled = await service.enabled_tools(conn, caller)
