@@ -134,12 +134,13 @@ async def update_paper_links(
 
     Its submitter, its authors and hub administrators can; what is left out stays.
     """
-    asked = {
-        "project_page": body.projectPage,
-        "github_repo": body.githubRepo,
-        "organization_id": body.organizationId,
-    }
-    changed = {name: value for name, value in asked.items() if value is not MISSING}
+    changed: dict[str, str | None] = {}
+    if body.projectPage is not MISSING:
+        changed["project_page"] = body.projectPage
+    if body.githubRepo is not MISSING:
+        changed["github_repo"] = body.githubRepo
+    if body.organizationId is not MISSING:
+        changed["organization_id"] = body.organizationId
     await service.set_links(conn, caller, paper, changed=changed)
     return PaperLinksUpdated()
 
