@@ -160,6 +160,7 @@ def _wrong_requests(client: httpx2.Client, secret: str) -> list[httpx2.Request]:
         build("GET", "/api/whoami-v2", headers={"Cookie": f"session={secret}"}, params=query),
         build("GET", "/api/nowhere", params=query),
         build("GET", f"/api/collections/{new_credential('hf_', TokenKind.access)}", params=query),
+        build("GET", "/api/settings/billing/usage", params=query),
         build("GET", revoke, params=query),
         build("POST", revoke, json={"credentials": secret, secret: [secret]}),
         build("POST", revoke, json={"credentials": [[secret], {"value": secret}]}),

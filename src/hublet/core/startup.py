@@ -56,7 +56,8 @@ def check_writable(folder: Path) -> None:
         folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
-        probe.unlink()
+        # The processes of one command look at the same time.
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise CannotStart(
             f"The data folder {folder} cannot be written ({error.strerror}): choose another with "

@@ -55,11 +55,11 @@ document.addEventListener("keydown", (event) => {
 const units = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60],
 ]);
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-/** @param {number} seconds */
+const relative = new Intl.RelativeTimeFormat("en");
+/** @param {number} seconds In the words of the page, so that nothing moves when they are written. */
 function ago(seconds) {
-  const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
-  return seconds > -45 && seconds < 45 ? "just now" : relative.format(-Math.round(seconds / length), unit);
+  const [unit, length] = units.find(([, each]) => Math.abs(seconds) >= each) ?? [];
+  return unit && length ? relative.format(-Math.trunc(seconds / length), unit) : "just now";
 }
 /** @param {ParentNode} root */
 function localTimes(root) {
