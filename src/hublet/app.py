@@ -38,7 +38,7 @@ from hublet.registry import routes as registry
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
-from hublet.repos.packs.metrics import PackCacheMetrics
+from hublet.repos.packs.cache_usage import PackCacheMetrics
 from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability

@@ -16,7 +16,7 @@ from hublet.repos.lfs import direct_uploads
 from hublet.repos.packs.cache import path_of
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
-from hublet.storage.holds import after_backups
+from hublet.storage.removals import after_backups
 
 
 @handles_slowly(repos.REMOVE_FOLDER)

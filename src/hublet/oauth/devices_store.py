@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.oauth.devices.records import Device, DeviceState
+from hublet.oauth.records import Device, DeviceState
 from hublet.oauth.scopes import scopes_from_json, to_json_list
 
 _COLUMNS = (

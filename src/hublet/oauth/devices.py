@@ -1,5 +1,7 @@
-"""Rules of device logins: started by an app with a user code, decided by a person, consumed by the
-app.
+"""Rules of device logins: started by an app with a user code, decided by a person, consumed by the app.
+
+There are 20^8 codes, and a few of them are pending at a time (RFC 8628, 5.1). A wrong code names no
+app, so guesses are limited by user and by address only.
 """
 
 import re
@@ -9,11 +11,17 @@ from datetime import datetime, timedelta
 
 from hublet.core.clock import now, to_micros
 from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import random_bytes, random_text
-from hublet.oauth.devices import store
-from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
-from hublet.oauth.errors import TooManyDevices
-from hublet.oauth.records import OAuthApp
+from hublet.core.limits import Limiter, RateLimit
+from hublet.login.records import Session
+from hublet.oauth import devices_store
+from hublet.oauth.apps import store as apps
+from hublet.oauth.authorize import consents
+from hublet.oauth.authorize.consents import ConsentDecision
+from hublet.oauth.authorize.records import ConsentQuestion
+from hublet.oauth.errors import DeviceAlreadyDecided, TooManyDevices, TooManyGuesses
+from hublet.oauth.records import Device, DeviceState, OAuthApp, StartedDevice
 from hublet.tokens.records import Scope
 
 # RFC 8628, 6.1: 20^8 codes are 34.6 bits, and without vowels none is a word.
@@ -40,8 +48,8 @@ async def start(
     address: str | None,
     agent: str | None,
 ) -> StartedDevice:
-    await store.remove_expired(conn, before=to_micros(now() - STORED_AFTER_EXPIRY))
-    if await store.count_pending(conn, app.id) >= MAX_PENDING:
+    await devices_store.remove_expired(conn, before=to_micros(now() - STORED_AFTER_EXPIRY))
+    if await devices_store.count_pending(conn, app.id) >= MAX_PENDING:
         raise TooManyDevices
     value = "dc_" + urlsafe_b64encode(random_bytes(32)).rstrip(b"=").decode()
     device = Device(
@@ -65,7 +73,7 @@ async def _add_with_user_code(conn: Connection, device: Device) -> str:
     for _ in range(_MAX_TRIES):
         user_code = new_user_code()
         digest = conn.hub.keys.digest(_USER_CODE_DIGEST, user_code).hex()
-        if await store.add(conn, device, user_code_digest=digest):
+        if await devices_store.add(conn, device, user_code_digest=digest):
             return user_code
     raise TooManyDevices
 
@@ -73,12 +81,12 @@ async def _add_with_user_code(conn: Connection, device: Device) -> str:
 async def find(conn: Reader, device_code: str) -> Device | None:
     """Return the request of this device code, in any state."""
     digests = conn.hub.keys.digests(_DIGEST, device_code)
-    return await store.find(conn, [digest.hex() for digest in digests])
+    return await devices_store.find(conn, [digest.hex() for digest in digests])
 
 
 async def reload(conn: Reader, device: Device) -> Device:
     """Return the present state of a request."""
-    return await store.find(conn, [device.digest]) or device
+    return await devices_store.find(conn, [device.digest]) or device
 
 
 async def find_by_user_code(conn: Reader, typed: str) -> Device | None:
@@ -87,7 +95,7 @@ async def find_by_user_code(conn: Reader, typed: str) -> Device | None:
     if user_code is None:
         return None
     digests = conn.hub.keys.digests(_USER_CODE_DIGEST, user_code)
-    return await store.find_pending(conn, [digest.hex() for digest in digests])
+    return await devices_store.find_pending(conn, [digest.hex() for digest in digests])
 
 
 async def decide(
@@ -100,7 +108,7 @@ async def decide(
     authenticated_at: datetime,
 ) -> bool:
     """Store a person's decision; False when there is one already, or the code has expired."""
-    return await store.decide(
+    return await devices_store.decide(
         conn,
         device.digest,
         DeviceState.approved if approved else DeviceState.denied,
@@ -112,12 +120,14 @@ async def decide(
 
 async def consume(conn: Connection, device: Device, *, access_id: str) -> bool:
     """Mark an approved request as used; False when another request was faster."""
-    return await store.consume(conn, device.digest, access_id=access_id)
+    return await devices_store.consume(conn, device.digest, access_id=access_id)
 
 
 async def slow_down(conn: Connection, device: Device) -> int:
     """Lengthen the interval between two polls; return the new one in seconds."""
-    return await store.slow_down(conn, device.digest, by=INTERVAL_SECONDS) or device.interval
+    return (
+        await devices_store.slow_down(conn, device.digest, by=INTERVAL_SECONDS) or device.interval
+    )
 
 
 def new_user_code() -> str:
@@ -137,3 +147,60 @@ def normalize_user_code(typed: str) -> str | None:
     """
     text = _PUNCTUATION.sub("", typed).upper()
     return text if len(text) == USER_CODE_LENGTH and set(text) <= set(USER_CODE_ALPHABET) else None
+
+
+GUESSES_OF_USER = RateLimit(name="device-user", quota=5, window_seconds=900)
+GUESSES_OF_ADDRESS = RateLimit(name="device-address", quota=20, window_seconds=3600)
+
+
+def count_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
+    """Count a guess before it is checked: beyond the limit even a right one is refused."""
+    verdicts = (limiter.count(GUESSES_OF_USER, user_id), limiter.count(GUESSES_OF_ADDRESS, address))
+    spent = [verdict.reset_seconds for verdict in verdicts if not verdict.allowed]
+    if spent:
+        raise TooManyGuesses(max(spent))
+
+
+def refund_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
+    """Give back a guess that was right."""
+    limiter.refund(GUESSES_OF_USER, user_id)
+    limiter.refund(GUESSES_OF_ADDRESS, address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceQuestion:
+    device: Device
+    question: ConsentQuestion
+
+
+async def find_question(conn: Reader, typed: str, *, user_id: str) -> DeviceQuestion | None:
+    """Return the question about a code; it is asked even if the person agreed to the app before."""
+    device = await find_by_user_code(conn, typed)
+    app = None if device is None else await apps.find_by_id(conn, device.app_id)
+    if device is None or app is None:
+        return None
+    question = await consents.build_question(conn, app, user_id=user_id, scopes=device.scopes)
+    return DeviceQuestion(device=device, question=question)
+
+
+async def answer(conn: Connection, decision: ConsentDecision, *, session: Session) -> OAuthApp:
+    """Store the decision about a device; the first one counts."""
+    ticket = decision.ticket
+    device = await devices_store.find(conn, [ticket.subject])
+    app = None if device is None else await apps.find_by_id(conn, device.app_id)
+    if device is None or app is None or app.revision != ticket.revision:
+        raise DeviceAlreadyDecided
+    organization_ids = await consents.own_organizations(
+        conn, decision.organization_ids or frozenset(), user_id=session.user_id
+    )
+    is_first = await decide(
+        conn,
+        device,
+        approved=decision.organization_ids is not None,
+        user_id=session.user_id,
+        organization_ids=organization_ids,
+        authenticated_at=session.authenticated_at,
+    )
+    if not is_first:
+        raise DeviceAlreadyDecided
+    return app

@@ -1,7 +1,10 @@
-"""Rules of signing keys: generate them, sign with the current one, replace it in time."""
+"""Rules of signing keys: generate them, sign with the current one, publish it ahead of its use, replace it in
+time.
+"""
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -10,8 +13,41 @@ from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.hub import Hub
 from hublet.core.queue import add_daily
-from hublet.oauth.keys import rotation, store
-from hublet.oauth.keys.rotation import SigningKey
+from hublet.oauth import signing_keys_store
+from hublet.oauth.records import SigningKey
+
+# A key is published for a day before it signs: clients cache the list for hours.
+PUBLISHED_AHEAD = timedelta(days=1)
+KEY_LIFE = timedelta(days=90)
+# An ID token lives for an hour; its key can be found until it has expired.
+PUBLISHED_AFTER = timedelta(hours=2)
+
+
+def signing_key(keys: Sequence[SigningKey], *, at: datetime) -> SigningKey | None:
+    """Return the key that signs, of keys in the order of `store.list_all`."""
+    return next((key for key in keys if key.signs_from <= at), None)
+
+
+def published_keys(keys: Sequence[SigningKey], *, at: datetime) -> list[SigningKey]:
+    """Return the keys that will sign, the one that does, and those that just did."""
+    return [key for key, until in _with_ends(keys) if until is None or at < until + PUBLISHED_AFTER]
+
+
+def is_next_due(keys: Sequence[SigningKey], *, at: datetime) -> bool:
+    """Tell whether it is time to generate the key that follows the newest one."""
+    return bool(keys) and at >= keys[0].signs_from + KEY_LIFE - PUBLISHED_AHEAD
+
+
+def outdated_keys(keys: Sequence[SigningKey], *, at: datetime) -> list[SigningKey]:
+    stay = {key.id for key in published_keys(keys, at=at)}
+    return [key for key in keys if key.id not in stay]
+
+
+def _with_ends(keys: Sequence[SigningKey]) -> list[tuple[SigningKey, datetime | None]]:
+    """Pair each key with the moment from which the next one signs, if there is a next one."""
+    ends = [None, *(key.signs_from for key in keys)]
+    return list(zip(keys, ends[: len(keys)], strict=True))
+
 
 ALGORITHM = "RS256"
 REPLACE = "oauth.replace-keys"
@@ -24,7 +60,7 @@ _LOCK = "the signing keys of ID tokens"
 async def get_signing_key(database: Database) -> SigningKey:
     """Return the key that signs now; the first call generates it."""
     async with database.read() as conn:
-        key = rotation.signing_key(await store.list_all(conn), at=clock.now())
+        key = signing_key(await signing_keys_store.list_all(conn), at=clock.now())
     return key or await _generate_first(database)
 
 
@@ -32,12 +68,12 @@ async def public_keys(database: Database) -> list[dict[str, Any]]:
     """Return the public keys that check signatures, the newest first."""
     await get_signing_key(database)
     async with database.read() as conn:
-        keys = await store.list_all(conn)
-    return [key.public for key in rotation.published_keys(keys, at=clock.now())]
+        keys = await signing_keys_store.list_all(conn)
+    return [key.public for key in published_keys(keys, at=clock.now())]
 
 
 async def find_public(conn: Reader, key_id: str) -> dict[str, Any] | None:
-    published = rotation.published_keys(await store.list_all(conn), at=clock.now())
+    published = published_keys(await signing_keys_store.list_all(conn), at=clock.now())
     return next((key.public for key in published if key.id == key_id), None)
 
 
@@ -57,15 +93,15 @@ async def replace_keys(database: Database) -> None:
     """Generate the next key a day before it signs, and remove those that check no valid token."""
     async with database.transaction() as conn:
         await schedule_replacement(conn, delay=EVERY)
-        at, keys = clock.now(), await store.list_all(conn)
-        for key in rotation.outdated_keys(keys, at=at):
-            await store.remove(conn, key.id)
-    if rotation.is_next_due(keys, at=at):
-        following = await _new_key(database.hub, signs_from=at + rotation.PUBLISHED_AHEAD)
+        at, keys = clock.now(), await signing_keys_store.list_all(conn)
+        for key in outdated_keys(keys, at=at):
+            await signing_keys_store.remove(conn, key.id)
+    if is_next_due(keys, at=at):
+        following = await _new_key(database.hub, signs_from=at + PUBLISHED_AHEAD)
         async with database.transaction() as conn:
             await conn.lock(_LOCK)
-            if rotation.is_next_due(await store.list_all(conn), at=at):
-                await store.add(conn, following)
+            if is_next_due(await signing_keys_store.list_all(conn), at=at):
+                await signing_keys_store.add(conn, following)
 
 
 async def _generate_first(database: Database) -> SigningKey:
@@ -73,9 +109,9 @@ async def _generate_first(database: Database) -> SigningKey:
     async with database.transaction() as conn:
         await conn.lock(_LOCK)
         # Another process may have been faster; then all use its key.
-        existing = rotation.signing_key(await store.list_all(conn), at=clock.now())
+        existing = signing_key(await signing_keys_store.list_all(conn), at=clock.now())
         if existing is None:
-            await store.add(conn, generated)
+            await signing_keys_store.add(conn, generated)
         return existing or generated
 
 

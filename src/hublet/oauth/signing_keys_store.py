@@ -4,7 +4,7 @@ import json
 
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader
-from hublet.oauth.keys.rotation import SigningKey
+from hublet.oauth.records import SigningKey
 
 
 async def add(conn: Connection, key: SigningKey) -> None:
