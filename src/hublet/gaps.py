@@ -47,7 +47,6 @@ GET              /api/spaces/{repo:path}/(events|metrics)                       
 POST             /api/kernels/access-request/approve                                    kernels             kernels
 
 # Client contract 6: repositories and their content.
-GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 

@@ -1,16 +1,23 @@
-"""HTTP for the quick search."""
+"""HTTP for search: quick search, full text, trending lists and lists of spaces."""
 
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request, Response
 
-from hublet.core.http import ReadConn, Router
+from hublet.core.http import Db, ReadConn, Router
+from hublet.core.http.paging import PAGED_RESPONSES, Page
+from hublet.core.paging import read_cursor
+from hublet.search import full_text
 from hublet.search.quick_search import quick_search
+from hublet.search.records import TextKind, TextQuery
 from hublet.search.schemas import (
     DEFAULT_SHOWN,
+    DEFAULT_TEXTS,
     LONGEST_Q,
     MOST_SHOWN,
+    MOST_TEXTS,
     ExcludedName,
+    FoundText,
     OrgsFilter,
     QuickSearchRequest,
     QuickSearchResult,
@@ -21,7 +28,8 @@ from hublet.search.schemas import (
 from hublet.tokens.auth import MaybeCaller
 
 router = Router(prefix="/api/quicksearch", tags=["repo-search"])
-ROUTERS: tuple[Router, ...] = (router,)
+texts_router = Router(tags=["repo-search"])
+ROUTERS: tuple[Router, ...] = (router, texts_router)
 
 
 async def _request(  # noqa: PLR0913 - FastAPI reads the query from the signature
@@ -87,3 +95,38 @@ async def _result(
 ) -> QuickSearchResult:
     sections = await quick_search(conn, caller, request)
     return QuickSearchResult.of(request.q, sections, base_url=conn.hub.settings.base_url)
+
+
+async def _text_page(
+    request: Request,
+    response: Response,
+    limit: Annotated[int, Query(ge=1, le=MOST_TEXTS)] = DEFAULT_TEXTS,
+    cursor: Annotated[str, Query(description="Where to go on, from the `Link` header.")] = "",
+) -> Page:
+    after = read_cursor(cursor) if cursor else ""
+    return Page(after=after, limit=limit, _request=request, _response=response)
+
+
+@texts_router.get("/api/search/full-text", responses=PAGED_RESPONSES)
+async def search_full_text(
+    database: Db,
+    caller: MaybeCaller,
+    page: Annotated[Page, Depends(_text_page)],
+    q: Annotated[str, Query(max_length=LONGEST_Q, description="Whole words, all of them.")] = "",
+    type_: Annotated[
+        list[TextKind] | None, Query(alias="type", max_length=20, description="All kinds.")
+    ] = None,
+) -> list[FoundText]:
+    """Find whole cards, `app.py` of spaces, discussions with their comments, and papers.
+
+    The best come first: those where the words are many, the text short and the repository liked. Of each
+    query, at most 2,000 texts are compared. The commonest words are ignored. Cards of gated repositories
+    and hidden comments are not found.
+    """
+    kinds = tuple(dict.fromkeys(type_ or TextKind))
+    query = TextQuery(text=q, kinds=kinds, limit=page.limit, after=page.after)
+    found = await full_text.search_texts(database, caller, query)
+    if found.end is not None:
+        page.link(full_text.write_position(found.end))
+    base_url = database.hub.settings.base_url
+    return [FoundText.of(hit, base_url=base_url) for hit in found.hits]

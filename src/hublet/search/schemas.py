@@ -1,14 +1,16 @@
-"""Wire shapes of the quick search."""
+"""Wire shapes of search: quick search, full text, trending lists and lists of spaces."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
 
 from pydantic import MISSING, Field
 
 from hublet.accounts.avatars import avatar_url
 from hublet.core.schema import Flag, ObjectId, Schema
 from hublet.repos.cards import emoji_of
-from hublet.search.records import SearchKind, SearchSection
+from hublet.repos.schemas import RepoTypeName
+from hublet.search.records import SearchKind, SearchSection, TextHit, TextKind
 
 LONGEST_Q = 1000
 MOST_SHOWN = 20
@@ -21,6 +23,10 @@ ReposFilter = Literal["skip_disabled", "skip_gated", "own", "own_orgs", "granted
 OrgsFilter = Literal["own", "unwatched"]
 ExcludedName = Annotated[str, Field(max_length=200, pattern=r"^[^/]+/.+$")]
 ShortText = Annotated[str, Field(max_length=200)]
+TextKindName = Literal["model", "dataset", "space", "kernel", "discussion", "paper"]
+README = "README.md"
+MOST_TEXTS = 50
+DEFAULT_TEXTS = 20
 
 
 class QuickSearchRequest(Schema):
@@ -178,3 +184,71 @@ _RENDERERS: dict[SearchKind, Callable[[Any, str], dict[str, Any]]] = {
 }
 _WITHOUT_COUNT = (SearchKind.organization, SearchKind.user)
 QUICK_KINDS = tuple(_RENDERERS)
+
+
+class TextRepo(Schema):
+    """The repository to which a text belongs."""
+
+    type: RepoTypeName
+    name: Annotated[str, Field(description="In the form owner/name.")]
+    private: bool
+
+
+class SnippetText(Schema):
+    text: str
+    isHit: Annotated[bool, Field(description="Whether it is one of the words of the query.")]
+
+
+class FoundText(Schema):
+    """A text with all words of a query, and the place where they stand, as plain text in parts."""
+
+    type: TextKindName
+    title: str
+    url: Annotated[str, Field(description="Its page.")]
+    snippet: list[SnippetText]
+    # Of files and discussions.
+    repo: TextRepo | MISSING = MISSING
+    # README.md, or app.py of a space.
+    file: str | MISSING = MISSING
+    num: Annotated[int | MISSING, Field(description="The number of a discussion.")] = MISSING
+    isPullRequest: bool | MISSING = MISSING
+    paperId: str | MISSING = MISSING
+    # Absent when the words stand in the title or in what opens the discussion.
+    commentId: ObjectId | MISSING = MISSING
+
+    @classmethod
+    def of(cls, hit: TextHit, *, base_url: str) -> Self:
+        fields: dict[str, Any] = {
+            "type": hit.kind.value,
+            "title": hit.title,
+            "url": base_url + path_of_text(hit),
+            "snippet": [{"text": each.text, "isHit": each.is_hit} for each in hit.snippet],
+        }
+        if hit.repo is not None:
+            repo = hit.repo
+            fields["repo"] = {
+                "type": repo.type.value,
+                "name": repo.full_name,
+                "private": repo.is_private,
+            }
+        if hit.file:
+            fields["file"] = hit.file
+        if hit.comment_id is not None:
+            fields["commentId"] = hit.comment_id
+        if hit.thread is not None and hit.kind is TextKind.discussion:
+            fields |= {"num": hit.thread.number, "isPullRequest": hit.thread.is_pull_request}
+        elif hit.thread is not None:
+            fields["paperId"] = hit.thread.paper_id
+        return cls.model_validate(fields)
+
+
+def path_of_text(hit: TextHit) -> str:
+    """Return the page of a text: a card is on the first page of its repository."""
+    anchor = f"#{hit.comment_id}" if hit.comment_id else ""
+    root = f"/{hit.repo.type.prefix}{quote(hit.repo.full_name)}" if hit.repo else ""
+    if hit.file:
+        return root if hit.file == README else f"{root}/blob/main/{hit.file}"
+    assert hit.thread is not None  # noqa: S101 - what has no file is a thread
+    if hit.kind is TextKind.discussion:
+        return f"{root}/discussions/{hit.thread.number}{anchor}"
+    return f"/papers/{quote(hit.thread.paper_id or '')}{anchor}"
