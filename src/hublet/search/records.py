@@ -99,10 +99,15 @@ class SearchFilters:
     namespace: str = ""
     # All of them, by the kind of repository.
     tags: Mapping[SearchKind, tuple[str, ...]] = field(default_factory=dict)
+    # One of them.
+    any_tags: Mapping[SearchKind, tuple[str, ...]] = field(default_factory=dict)
     gated: bool | None = None
     # Owners of repositories, and organizations themselves, by id; None: any.
     owner_ids: tuple[str, ...] | None = None
     organization_ids: tuple[str, ...] | None = None
+    # Repositories that are wanted whoever owns them, and organizations that are not.
+    repo_ids: frozenset[str] = frozenset()
+    without_organizations: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,8 @@ class SearchQuery:
     limit: int = 20
     # Addresses that are not shown, of `search_kinds` only.
     exclude: frozenset[str] = frozenset()
+    # Users who come first when they match, of `search_kinds` only.
+    preferred_users: tuple[str, ...] = ()
     # From the page before.
     cursor: str = ""
 
@@ -250,3 +257,17 @@ class TextHit:
     # The discussion or paper, and the comment unless it is the text that opens it.
     thread: Thread | None = None
     comment_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendingRepo:
+    """A public repository of the moment, and whether the caller likes it."""
+
+    repo: Repo
+    is_liked: bool
+
+
+def sdk_of(space: Repo) -> str | None:
+    """Return the SDK of a space: its card comes before what it was created with."""
+    named = (space.card or {}).get("sdk")
+    return named if isinstance(named, str) else space.sdk

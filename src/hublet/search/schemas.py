@@ -1,16 +1,18 @@
 """Wire shapes of search: quick search, full text, trending lists and lists of spaces."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
 from pydantic import MISSING, Field
 
 from hublet.accounts.avatars import avatar_url
-from hublet.core.schema import Flag, ObjectId, Schema
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
+from hublet.repos.browse.schemas import SpaceRuntime
 from hublet.repos.cards import emoji_of
-from hublet.repos.schemas import RepoTypeName
-from hublet.search.records import SearchKind, SearchSection, TextHit, TextKind
+from hublet.repos.records import Repo, RepoType
+from hublet.repos.schemas import GateName, RepoTypeName, VisibilityName
+from hublet.search.records import SearchKind, SearchSection, TextHit, TextKind, TrendingRepo, sdk_of
 
 LONGEST_Q = 1000
 MOST_SHOWN = 20
@@ -23,6 +25,7 @@ ReposFilter = Literal["skip_disabled", "skip_gated", "own", "own_orgs", "granted
 OrgsFilter = Literal["own", "unwatched"]
 ExcludedName = Annotated[str, Field(max_length=200, pattern=r"^[^/]+/.+$")]
 ShortText = Annotated[str, Field(max_length=200)]
+TrendingTypeName = Literal["model", "dataset", "space"]
 TextKindName = Literal["model", "dataset", "space", "kernel", "discussion", "paper"]
 README = "README.md"
 MOST_TEXTS = 50
@@ -43,7 +46,7 @@ class QuickSearchRequest(Schema):
     lang: ShortText = ""
     library: ShortText = ""
     spacesTags: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
-    # Where a user is looked for: who takes part there comes first on the public service, not here.
+    # Where a user is looked for: who takes part there comes first.
     repoName: ShortText = ""
     repoType: ShortText = ""
     discussionId: ShortText = ""
@@ -129,7 +132,7 @@ class QuickSearchResult(Schema):
 
 
 def _render_repo(repo: Any, _base_url: str) -> dict[str, Any]:
-    return {"id": repo.full_name, "private": repo.is_private, "trendingWeight": repo.likes}
+    return {"id": repo.full_name, "private": repo.is_private, "trendingWeight": repo.trending_score}
 
 
 def _render_space(space: Any, base_url: str) -> dict[str, Any]:
@@ -252,3 +255,118 @@ def path_of_text(hit: TextHit) -> str:
     if hit.kind is TextKind.discussion:
         return f"{root}/discussions/{hit.thread.number}{anchor}"
     return f"/papers/{quote(hit.thread.paper_id or '')}{anchor}"
+
+
+class TrendingRepoData(Schema):
+    """A repository of the moment; each type has some of the fields, as on the public service."""
+
+    id: Annotated[str, Field(description="In the form owner/name.")]
+    author: str
+    repoType: TrendingTypeName
+    private: bool
+    gated: GateName
+    likes: int
+    downloads: int
+    isLikedByUser: bool
+    lastModified: Timestamp
+    createdAt: Timestamp
+    trendingScore: int
+    # Of models.
+    pipeline_tag: str | MISSING = MISSING
+    availableInferenceProviders: tuple[str, ...] | MISSING = MISSING
+    # Of spaces.
+    title: str | MISSING = MISSING
+    emoji: str | MISSING = MISSING
+    colorFrom: str | MISSING = MISSING
+    colorTo: str | MISSING = MISSING
+    pinned: bool | MISSING = MISSING
+    sdk: str | MISSING = MISSING
+    runtime: SpaceRuntime | MISSING = MISSING
+    disabled: bool | MISSING = MISSING
+    featured: bool | MISSING = MISSING
+    visibility: VisibilityName | MISSING = MISSING
+    tags: tuple[str, ...] | MISSING = MISSING
+    shortDescription: str | MISSING = MISSING
+
+    @classmethod
+    def of(cls, found: TrendingRepo) -> Self:
+        repo, card = found.repo, found.repo.card or {}
+        fields: dict[str, Any] = {
+            "id": repo.full_name,
+            "author": repo.owner_name,
+            "repoType": repo.type.value,
+            "private": repo.is_private,
+            "gated": repo.gated.value if repo.gated else False,
+            "likes": repo.likes,
+            "downloads": repo.downloads,
+            "isLikedByUser": found.is_liked,
+            "lastModified": repo.updated_at,
+            "createdAt": repo.created_at,
+            "trendingScore": repo.trending_score,
+        }
+        if repo.type is RepoType.model:
+            fields |= {"pipeline_tag": _card_text(card, "pipeline_tag") or MISSING}
+            fields |= {"availableInferenceProviders": ()}
+        elif repo.type is RepoType.space:
+            fields |= _space_fields(repo)
+        return cls.model_validate(fields)
+
+
+def _space_fields(space: Repo) -> dict[str, Any]:
+    card = space.card or {}
+    return {
+        "title": _card_text(card, "title") or space.name,
+        "emoji": emoji_of(space),
+        "colorFrom": _card_text(card, "colorFrom") or "",
+        "colorTo": _card_text(card, "colorTo") or "",
+        "pinned": card.get("pinned") is True,
+        "sdk": sdk_of(space) or MISSING,
+        "runtime": {"stage": "STOPPED", "hardware": {"current": None, "requested": None}},
+        "disabled": False,
+        "featured": False,
+        "visibility": space.visibility.value,
+        "tags": space.tags,
+        "shortDescription": _card_text(card, "short_description") or MISSING,
+    }
+
+
+def _card_text(card: Mapping[str, Any], key: str) -> str | None:
+    value = card.get(key)
+    return value if isinstance(value, str) else None
+
+
+class TrendingEntry(Schema):
+    repoType: TrendingTypeName
+    repoData: TrendingRepoData
+
+
+class TrendingList(Schema):
+    recentlyTrending: list[TrendingEntry]
+
+    @classmethod
+    def of(cls, found: Iterable[TrendingRepo]) -> Self:
+        entries = [
+            {"repoType": each.repo.type.value, "repoData": TrendingRepoData.of(each)}
+            for each in found
+        ]
+        return cls.model_validate({"recentlyTrending": entries})
+
+
+class SpaceHardwareFlavor(Schema):
+    """A machine for spaces; this hub has none, as it does not run spaces."""
+
+    name: str
+    prettyName: str
+
+
+class SpaceTemplate(Schema):
+    """A space to begin with; this hub has none: a new space begins with its card alone."""
+
+    sdk: str
+    name: str
+    repoId: str
+    preferredPrivate: bool
+
+
+class SpaceTemplates(Schema):
+    templates: list[SpaceTemplate]

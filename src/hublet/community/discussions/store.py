@@ -286,3 +286,15 @@ async def list_comment_ids(conn: Reader, *, after: str, limit: int) -> list[str]
         "SELECT id FROM comments WHERE id > $1 ORDER BY id LIMIT $2", after, limit
     )
     return [row["id"] for row in rows]
+
+
+async def list_participants_in_repo(conn: Reader, repo_id: str, *, limit: int) -> list[str]:
+    """Return the ids of those who take part in a repository's discussions, the last first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT p.user_id FROM thread_participants p JOIN threads t ON t.id = p.thread_id
+        WHERE t.repo_id = $1 GROUP BY p.user_id ORDER BY max(p.since) DESC LIMIT $2
+        """,
+        repo_id, limit,
+    )  # fmt: skip
+    return [row["user_id"] for row in rows]
