@@ -23,7 +23,7 @@ from hublet.repos.records import Reach, Repo, RepoType
 from hublet.repos.store import COLUMNS, OWNER, record
 
 # Of lists of tags: how many repositories are looked at, and how many characters of each.
-MOST_TAGGED = 1000
+MOST_TAGGED = 100_000
 LONGEST_TAGS = 10_000
 
 
@@ -229,8 +229,8 @@ def _reach_condition(values: StatementValues, reach: Reach) -> str:
     """
 
 
-async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa: A002 - the column
-    """Return the tags of the public repositories that changed last, so that the work has an end."""
+async def tags_in_use(conn: Reader, type: RepoType) -> list[str]:  # noqa: A002 - the column
+    """Return the tags of the public repositories that changed last, each as JSON."""
     rows = await conn.fetch_all(
         """
         SELECT r.tags FROM repos r
@@ -239,4 +239,25 @@ async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa:
         """,
         type, LONGEST_TAGS, MOST_TAGGED,
     )  # fmt: skip
-    return [json.loads(row["tags"]) for row in rows]
+    return [row["tags"] for row in rows]
+
+
+async def list_trending(conn: Reader, type: RepoType, *, limit: int) -> list[Repo]:  # noqa: A002
+    """Return public repositories, those with the highest score first, then the most liked."""
+    listed = list[Repo]()
+    for condition, order in (
+        ("r.trending_score > 0", "r.trending_score DESC, r.id DESC"),
+        ("r.trending_score = 0", "r.likes DESC, r.id DESC"),
+    ):
+        rows = await conn.fetch_all(
+            f"""
+            SELECT {COLUMNS} FROM repos r {OWNER}
+            WHERE r.type = $1 AND r.visibility = 'public' AND {condition}
+            ORDER BY {order} LIMIT $2
+            """,
+            type, limit - len(listed),
+        )  # fmt: skip
+        listed += [record(row) for row in rows]
+        if len(listed) >= limit:
+            break
+    return listed
