@@ -29,9 +29,6 @@ GET              /api/organizations/{org}/billing/{rest:path}                   
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
-POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
-PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console
-GET              /api/datasets/{repo:path}/leaderboard                                  datasets            leaderboards
 GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
 GET              /api/models/{repo:path}/safetensors-metadata/{file:path}               models              safetensors metadata
 GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
@@ -49,7 +46,6 @@ POST             /api/kernels/access-request/approve                            
 # Client contract 6: repositories and their content.
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Inference and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
