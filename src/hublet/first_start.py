@@ -23,6 +23,7 @@ from hublet.oauth.keys import service as signing_keys
 from hublet.registry import collection as registry
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
+from hublet.repos.browse import list_index
 from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
@@ -79,6 +80,8 @@ async def prepare(
         await signing_keys.schedule_replacement(conn)
         await oauth_pruning.schedule(conn)
         await search_index.schedule_filling(conn)
+        await list_index.schedule_filling(conn)
+        await list_index.schedule_scores(conn)
         await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if not creates_administrator or await accounts.has_administrator(conn):

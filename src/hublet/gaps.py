@@ -30,7 +30,6 @@ PUT              /api/organizations/{org}/settings/sso/credentials              
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
-GET              /api/models/{repo:path}/safetensors-metadata/{file:path}               models              safetensors metadata
 GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
 GET              /api/spaces/semantic-search                                            spaces              semantic search
 GET              /api/spaces/zero-gpu/quota                                             spaces              ZeroGPU

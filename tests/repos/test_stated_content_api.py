@@ -1,16 +1,21 @@
-"""What the content of repositories says: leaderboards of datasets, views of notebooks."""
+"""What the content of repositories says: leaderboards, views of notebooks, headers of weights."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 import pytest
 
+from hublet.core import metadata
 from hublet.core.database import Database
 from hublet.repos import evaluations
+from hublet.repos.browse import list_index
 from hublet.repos.evaluations import dataset_key, parse_file, read_parameter_count
 from people import Headers, a_user, sign_in
 from repos.commits import deleted_file, file, header, ndjson
+from repos.content import put
 from repositories import a_repo
 
 PATH = "/api/datasets/ada/words/leaderboard"
@@ -282,3 +287,79 @@ async def test_a_notebook_has_the_address_of_its_page(
         400,
         "path: notes.txt is no notebook, whose name would end with .ipynb.",
     )
+
+
+def weights(**tensors: list[int]) -> bytes:
+    """Return a safetensors file with zeros in these shapes."""
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, shape in tensors.items():
+        size = 4 * math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(at)
+
+
+async def test_the_header_of_a_safetensors_file_is_told(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    repo_id = await a_repo(client, ada, "ada/engine", private=True)
+    await put(database, repo_id, {"model.safetensors": weights(wheel=[2, 3]), "a.txt": b"x"})
+    path = "/api/models/ada/engine/safetensors-metadata/main"
+
+    found = await client.get(f"{path}/model.safetensors", headers=ada)
+    tensor = {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
+    assert found.json() == {
+        "sharded": False,
+        "header": {"__metadata__": {"format": "pt"}, "wheel": tensor},
+        "parameterCount": {"F32": 6},
+        "parameterTotal": 6,
+    }
+    for who in ({}, await sign_in(database, "bob")):
+        assert (await client.get(f"{path}/model.safetensors", headers=who)).status_code == 404
+    wrong = await client.get(f"{path}/a.txt", headers=ada)
+    assert (wrong.status_code, wrong.json()["error"]) == (
+        400,
+        "path: a.txt is no safetensors file, or damaged.",
+    )
+
+
+async def test_an_index_tells_the_headers_of_all_its_files(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    repo_id = await a_repo(client, ada, "ada/engine")
+    shards = {"w1.safetensors": weights(a=[2]), "w2.safetensors": weights(b=[3])}
+    index = {"metadata": {}, "weight_map": {"a": "w1.safetensors", "b": "w2.safetensors"}}
+    files = {f"x/{name}": data for name, data in shards.items()}
+    files["x/model.safetensors.index.json"] = json.dumps(index).encode()
+    await put(database, repo_id, files)
+    path = "/api/models/ada/engine/safetensors-metadata/main/x"
+
+    found = (await client.get(f"{path}/model.safetensors.index.json")).json()
+    assert (found["sharded"], found["index"]) == (True, index)
+    assert (list(found["headers"]), found["parameterTotal"]) == (list(shards), 5)
+
+
+async def test_small_models_alone_are_ranked_when_asked_for(
+    client: httpx2.AsyncClient, words: str, database: Database, ada: Headers
+) -> None:
+    await a_model(client, ada, "ada/a", stated(0.5))
+    await a_model(client, ada, "ada/b", stated(0.9))
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE repos SET num_parameters = 7000 WHERE name = 'a'")
+        await conn.execute("UPDATE repos SET num_parameters = 9000 WHERE name = 'b'")
+
+    assert [name for _, name, _ in await ranks(client, max_params="8K")] == ["ada/a"]
+    assert (await client.get(PATH)).json()[0]["num_parameters"] == 9000
+
+
+async def test_models_from_before_are_ranked_after_an_upgrade(
+    client: httpx2.AsyncClient, words: str, database: Database, ada: Headers
+) -> None:
+    await a_model(client, ada, "ada/engine", stated(0.9))
+    async with database.transaction() as conn:
+        await conn.execute("DELETE FROM evaluation_results")
+        await metadata.set_value(conn, "list_index_filled", "")
+    await list_index.fill(database)
+
+    assert await ranks(client) == [(1, "ada/engine", 0.9)]

@@ -13,7 +13,7 @@ from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import CardTooLong, InvalidCard
 from hublet.repos.evaluations import read_evaluations
 from hublet.repos.git import trees
-from hublet.repos.records import Card, Repo, RepoType
+from hublet.repos.records import Card, LinkKind, Repo, RepoLink, RepoType
 
 README = "README.md"
 
@@ -49,6 +49,13 @@ _DATASET_PREFIXES = {
     "size_categories": "size_categories:",
     "tags": "",
 }
+# Links: each field with what it names.
+_LINKS = {
+    "models": LinkKind.model,
+    "datasets": LinkKind.dataset,
+    "base_model": LinkKind.base_model,
+}
+_MOST_LINKS = 200
 _MOST_TAGS = 1000
 _MOST_PROBLEMS = 20
 
@@ -146,6 +153,20 @@ def tags_of(data: dict[str, Any] | None, type: RepoType) -> tuple[str, ...]:  # 
         for value in _strings((data or {}).get(name))
     )
     return tuple(dict.fromkeys(tag for tag in tags if len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
+
+
+def links_of(card: Card) -> tuple[RepoLink, ...]:
+    """Return what lists can be filtered by: the tags, and the repositories that the card names."""
+    named = [
+        RepoLink(kind, value.casefold())
+        for name, kind in _LINKS.items()
+        for value in islice(_strings((card.data or {}).get(name)), _MOST_LINKS)
+        if len(value) <= _LONGEST_TAG
+    ]
+    if any(link.kind is not LinkKind.base_model for link in named):
+        named.append(RepoLink(LinkKind.linked, ""))
+    tags = (RepoLink(LinkKind.tag, tag.casefold()) for tag in card.tags)
+    return tuple(dict.fromkeys([*named, *tags]))
 
 
 def _strings(value: Any) -> Iterator[str]:

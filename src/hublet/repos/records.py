@@ -90,6 +90,9 @@ class Repo:
     total_files: int = 0
     downloads: int = 0
     likes: int = 0
+    trending_score: int = 0
+    # Of a model: its parameters by type, from the headers of its safetensors files.
+    safetensors: dict[str, int] | None = None
     created_at: datetime
     updated_at: datetime
 
@@ -241,6 +244,25 @@ class RankedModel:
 
     rank: int
     best: RankedResult
+
+
+class LinkKind(StrEnum):
+    """What a repository has in common with others that a list can be filtered by."""
+
+    tag = "tag"
+    model = "model"
+    dataset = "dataset"
+    base_model = "base_model"
+    # To any model or dataset; the target is empty.
+    linked = "linked"
+
+
+@dataclass(frozen=True, slots=True)
+class RepoLink:
+    """A tag of a repository, or a repository that its card names; in lower case."""
+
+    kind: LinkKind
+    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -341,3 +341,19 @@ class NotebookView(Schema):
     """Where a notebook is shown."""
 
     url: str
+
+
+class SafetensorsMetadata(Schema):
+    """What the header of a safetensors file says, or those of all files that an index names."""
+
+    sharded: bool
+    header: Annotated[
+        dict[str, Any] | MISSING,
+        Field(description="Of one file: by name each tensor with dtype, shape and data_offsets."),
+    ] = MISSING
+    headers: Annotated[
+        dict[str, dict[str, Any]] | MISSING, Field(description="Of an index: the same by file.")
+    ] = MISSING
+    index: Annotated[dict[str, Any] | MISSING, Field(description="The index itself.")] = MISSING
+    parameterCount: Annotated[dict[str, int], Field(description="By the type of the numbers.")]
+    parameterTotal: int

@@ -15,7 +15,7 @@ from hublet.repos.browse import downloads, lists, revisions
 from hublet.repos.browse.auth import IN_REVISION, revision_and_path
 from hublet.repos.browse.records import LeaderboardQuery
 from hublet.repos.records import RepoAddress, RepoType, Right
-from hublet.repos.schemas import LeaderboardEntry, NotebookView
+from hublet.repos.schemas import LeaderboardEntry, NotebookView, SafetensorsMetadata
 from hublet.tokens.auth import MaybeCaller
 
 router = Router(tags=GIT_TAGS, responses=MOVED)
@@ -83,3 +83,20 @@ async def get_notebook_view(
     base_url, repo = database.hub.settings.base_url, revision.repo
     page = f"{repo.type.prefix}{repo.full_name}/blob/{file.commit}/{path}"
     return NotebookView(url=f"{base_url}/{quote(page)}")
+
+
+@router.get(f"{GIT_REPO}/safetensors-metadata{IN_REVISION}")
+async def get_safetensors_metadata(
+    request: Request, database: Db, caller: MaybeCaller, address: GitRepo, rest: str
+) -> SafetensorsMetadata:
+    """Get the tensors of a safetensors file, or of all files that `….safetensors.index.json` names.
+
+    The path is the revision and, behind it, the file; slashes within a revision are `%2F`.
+    """
+    name, path = revision_and_path(request, rest)
+    if address.type is not RepoType.model:
+        raise InvalidRequest("Only models have metadata of safetensors here.")
+    revision = await revisions.get_revision(database, caller, address, name, right=Right.read)
+    return SafetensorsMetadata.model_validate(
+        await downloads.describe_safetensors(database, revision, path)
+    )

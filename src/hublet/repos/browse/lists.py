@@ -9,7 +9,7 @@ from hublet.accounts.records import Role
 from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
-from hublet.repos import access
+from hublet.repos import access, list_index_store
 from hublet.repos.browse import store
 from hublet.repos.browse.records import (
     LeaderboardQuery,
@@ -126,7 +126,7 @@ async def list_leaderboard(
 ) -> list[RankedModel]:
     """Rank the models that state a result for a task of a dataset, of those that the caller sees."""
     reach = await reach_of(conn, caller)
-    names = await store.list_dataset_keys(conn, dataset)
+    names = (await list_index_store.target_keys_of(conn, [dataset]))[dataset.id]
     task_id = query.task_id or await store.find_largest_task(conn, names, reach)
     if task_id is None:
         return []

@@ -243,19 +243,6 @@ async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa:
     return [json.loads(row["tags"]) for row in rows]
 
 
-async def list_dataset_keys(conn: Reader, dataset: Repo) -> list[str]:
-    """Return the names by which models may name a dataset: the one that it has, and those it had."""
-    rows = await conn.fetch_all(
-        """
-        SELECT n.key, d.name_key FROM repo_redirects d JOIN names n ON n.account_id = d.owner_id
-        WHERE d.repo_id = $1
-        """,
-        dataset.id,
-    )
-    now = f"{name_key(dataset.owner_name)}/{repo_name_key(dataset.name)}"
-    return [now, *(f"{row['key']}/{row['name_key']}" for row in rows)]
-
-
 async def find_largest_task(
     conn: Reader, dataset_keys: Iterable[str], reach: Reach | None
 ) -> str | None:
@@ -291,10 +278,12 @@ async def list_evaluations(
     if query.only_roots:
         pattern = values.put(_containing('"base_model:'))
         conditions.append(rf"r.tags NOT LIKE {pattern} ESCAPE '\'")
+    if query.max_parameters is not None:
+        conditions.append(f"r.num_parameters <= {values.put(query.max_parameters)}")
     direction = "ASC" if ascending else "DESC"
     rows = await conn.fetch_all(
         f"""
-        SELECT {COLUMNS}, e.dataset_key, e.task_id, e.value, e.filename, e.source, e.notes
+        SELECT {COLUMNS}, r.num_parameters, e.dataset_key, e.task_id, e.value, e.filename, e.source, e.notes
         FROM evaluation_results e JOIN repos r ON r.id = e.repo_id {OWNER}
         WHERE {" AND ".join(conditions)}
         ORDER BY e.value {direction}, r.id, e.position LIMIT {values.put(limit)}
@@ -312,6 +301,7 @@ async def list_evaluations(
                 source=json.loads(row["source"]),
                 notes=row["notes"],
             ),
+            parameters=row["num_parameters"],
         )
         for row in rows
     ]

@@ -1,12 +1,14 @@
 """SQL of refs."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.events import UpdatedRef
-from hublet.repos.records import Card, EvaluationResult, Ref
+from hublet.repos import list_index_store
+from hublet.repos.cards import links_of
+from hublet.repos.records import Card, Ref
 
 
 async def find(conn: Reader, repo_id: str, name: str) -> str | None:
@@ -113,31 +115,11 @@ async def record_change(conn: Connection, repo_id: str, *, added_bytes: int) -> 
 
 
 async def set_head(conn: Connection, repo_id: str, sha: str, card: Card) -> None:
+    """Set the commit of main with its card, and what lists find it by."""
     await conn.execute(
         "UPDATE repos SET head_sha = $2, card = $3, tags = $4 WHERE id = $1",
         repo_id, sha, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
     )  # fmt: skip
+    await list_index_store.set_links(conn, repo_id, links_of(card))
     if card.evaluations is not None:
-        await _set_evaluations(conn, repo_id, card.evaluations)
-
-
-async def _set_evaluations(
-    conn: Connection, repo_id: str, evaluations: Sequence[EvaluationResult]
-) -> None:
-    await conn.execute("DELETE FROM evaluation_results WHERE repo_id = $1", repo_id)
-    if not evaluations:
-        return
-    await conn.execute_many(
-        """
-        INSERT INTO evaluation_results
-            (repo_id, position, dataset_key, task_id, value, filename, source, notes)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-        """,
-        [
-            (
-                repo_id, position, each.dataset_key, each.task_id, each.value, each.filename,
-                json.dumps(each.source), each.notes,
-            )
-            for position, each in enumerate(evaluations)
-        ],
-    )  # fmt: skip
+        await list_index_store.set_evaluations(conn, repo_id, card.evaluations)
