@@ -152,3 +152,32 @@ async def test_tasks_are_listed_by_id(client: httpx2.AsyncClient) -> None:
         "spaces": [],
         "widgetModels": [],
     }
+
+
+async def test_a_task_names_the_public_models_of_the_moment(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    for name, visibility in {"first": "public", "liked": "public", "secret": "private"}.items():
+        repo = await a_repo(client, ada, f"ada/{name}", visibility=visibility)
+        await a_push(database, repo, {"README.md": b""}, card={"pipeline_tag": "translation"})
+    await client.post("/api/models/ada/liked/like", headers=ada)
+
+    tasks = (await client.get("/api/tasks", headers=ada)).json()
+
+    assert tasks["translation"]["models"] == [{"id": "ada/liked"}, {"id": "ada/first"}]
+    assert tasks["summarization"]["models"] == []
+
+
+async def test_lists_are_kept_for_a_while(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert await tags_of(client, MODEL_TAGS, "other") == []
+    await with_tags(client, database, ada, ["steam"])
+    assert await tags_of(client, MODEL_TAGS, "other") == []
+
+    monkeypatch.setattr(tag_lists, "KEPT_SECONDS", 0.0)
+
+    assert [tag["id"] for tag in await tags_of(client, MODEL_TAGS, "other")] == ["steam"]

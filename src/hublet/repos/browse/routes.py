@@ -51,6 +51,7 @@ from hublet.repos.browse.schemas import (
     SecurityStatus,
     TagInfo,
     TaskInfo,
+    TaskModel,
     TreeEntry,
     TreeSize,
     render_information,
@@ -137,9 +138,20 @@ async def list_repos(
 
 
 @lists_router.get("/api/tasks", tags=["models"])
-async def list_tasks() -> dict[str, TaskInfo]:
-    """List the known tasks of models by id, those that `pipeline_tag` names in a card."""
-    return {task.id: TaskInfo(id=task.id, label=task.label) for task in taxonomy.tasks().values()}
+async def list_tasks(conn: PublicReadConn) -> dict[str, TaskInfo]:
+    """List the known tasks by id, each with the public models of the moment whose card names it.
+
+    The first model of a task is the one that a client takes when none is named.
+    """
+    models = await tag_lists.list_task_models(conn)
+    return {
+        task.id: TaskInfo(
+            id=task.id,
+            label=task.label,
+            models=tuple(TaskModel(id=name) for name in models.get(task.id, ())),
+        )
+        for task in taxonomy.tasks().values()
+    }
 
 
 @lists_router.get("/api/models-tags-by-type", tags=["models"])

@@ -212,6 +212,10 @@ class TaskDemo(Schema):
     outputs: tuple[str, ...] = ()
 
 
+class TaskModel(Schema):
+    id: Annotated[str, Field(description="In the form owner/name.")]
+
+
 class TaskInfo(Schema):
     """A task of models, without the page of examples that the public service has for it."""
 
@@ -223,9 +227,9 @@ class TaskInfo(Schema):
     libraries: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
+    # Public ones; the first is the one that a client takes when none is named.
+    models: tuple[TaskModel, ...] = ()
     spaces: tuple[str, ...] = ()
-    # The model that a client asks when none is named comes first; this hub names none.
     widgetModels: tuple[str, ...] = ()
 
 
