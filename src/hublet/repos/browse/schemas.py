@@ -14,6 +14,7 @@ from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.clock import wire
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.browse.records import ListedEntry, ListedTag, Property
+from hublet.repos.cards import names_in
 from hublet.repos.git import trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.objects import user_of
@@ -75,6 +76,13 @@ class SecurityStatus(Schema):
     filesWithIssues: list[str]
 
 
+class SafetensorsCount(Schema):
+    """Parameters by type, as the headers of the safetensors files on main say."""
+
+    parameters: dict[str, int]
+    total: int
+
+
 class RepoInfo(Schema):
     """A repository; with `expand` only its ids and what was asked for."""
 
@@ -100,9 +108,29 @@ class RepoInfo(Schema):
     model_index: Annotated[Any | MISSING, Field(alias="model-index")] = MISSING
     sdk: str | MISSING = MISSING
     runtime: SpaceRuntime | MISSING = MISSING
+    # Of models. Those of a gated one are for who may read it, and are left out of lists.
+    safetensors: SafetensorsCount | MISSING = MISSING
+    config: dict[str, Any] | MISSING = MISSING
+    baseModels: list[str] | MISSING = MISSING
+    # Those that the caller may see: at most 1,000 are counted, and 100 spaces named.
+    childrenModelCount: int | MISSING = MISSING
+    spaces: list[str] | MISSING = MISSING
+    widgetData: list[Any] | MISSING = MISSING
+    # This hub has no evaluations and serves no models: always empty.
+    evalResults: list[Any] | MISSING = MISSING
+    inferenceProviderMapping: list[Any] | MISSING = MISSING
+    # Of datasets.
+    description: str | MISSING = MISSING
+    citation: str | MISSING = MISSING
+    paperswithcode_id: str | MISSING = MISSING
+    # How large the files on main are together; `usedStorage` has those of all commits.
+    mainSize: int | MISSING = MISSING
+    # Of spaces: what their cards name.
+    models: list[str] | MISSING = MISSING
+    datasets: list[str] | MISSING = MISSING
     usedStorage: int | MISSING = MISSING
     resourceGroup: RepoResourceGroup | MISSING = MISSING
-    # Of more than 50,000 files only so many are listed; a tree has all.
+    # Of more than 50,000 files only so many are listed, in lists 1,000; a tree has all.
     siblings: list[RepoFile] | MISSING = MISSING
     securityRepoStatus: SecurityStatus | MISSING = MISSING
 
@@ -116,6 +144,30 @@ def _runtime(repo: Repo) -> dict[str, Any] | None:
     if repo.type is not RepoType.space:
         return None
     return {"stage": "STOPPED", "hardware": {"current": None, "requested": None}}
+
+
+def _safetensors(repo: Repo) -> dict[str, Any] | None:
+    # The gate of a gated model guards its files, and so what their headers say.
+    return None if repo.gated else render_safetensors(repo)
+
+
+def render_safetensors(repo: Repo) -> dict[str, Any] | None:
+    found = repo.safetensors
+    return {"parameters": found, "total": sum(found.values())} if found else None
+
+
+def _of(type_: RepoType, get: Callable[[Repo], Any]) -> Callable[[Repo], Any]:
+    """Return what gets a value of repositories of one type; those of others have none."""
+    return lambda repo: get(repo) if repo.type is type_ else None
+
+
+def _names(type_: RepoType, field: str) -> Callable[[Repo], Any]:
+    return _of(type_, lambda repo: names_in(repo.card, field))
+
+
+def _widget_data(repo: Repo) -> list[Any] | None:
+    found = (repo.card or {}).get("widget")
+    return found if isinstance(found, list) else None
 
 
 def _model_text(key: str) -> Callable[[Repo], str | None]:
@@ -138,7 +190,7 @@ _VALUES: dict[Property, Callable[[Repo], Any]] = {
     Property.downloads: lambda repo: repo.downloads,
     Property.downloads_all_time: lambda repo: repo.downloads,
     Property.likes: lambda repo: repo.likes,
-    Property.trending_score: lambda repo: repo.likes,
+    Property.trending_score: lambda repo: repo.trending_score,
     Property.tags: lambda repo: repo.tags,
     Property.card_data: lambda repo: repo.card,
     Property.pipeline_tag: _model_text("pipeline_tag"),
@@ -147,6 +199,16 @@ _VALUES: dict[Property, Callable[[Repo], Any]] = {
     Property.sdk: _sdk,
     Property.runtime: _runtime,
     Property.used_storage: lambda repo: repo.size,
+    Property.safetensors: _safetensors,
+    Property.base_models: _names(RepoType.model, "base_model"),
+    Property.widget_data: _of(RepoType.model, _widget_data),
+    Property.eval_results: _of(RepoType.model, lambda _: []),
+    Property.inference_provider_mapping: _of(RepoType.model, lambda _: []),
+    Property.papers_with_code_id: _of(
+        RepoType.dataset, lambda repo: _card_text(repo, "paperswithcode_id")
+    ),
+    Property.models: _names(RepoType.space, "models"),
+    Property.datasets: _names(RepoType.space, "datasets"),
 }
 
 
