@@ -27,6 +27,7 @@ from hublet.repos.browse import list_index
 from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
+from hublet.search import text_index as search_texts
 from hublet.storage import chunker
 from hublet.storage.object_store import has_shared_store
 from hublet.tokens import service as tokens
@@ -79,7 +80,8 @@ async def prepare(
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
         await oauth_pruning.schedule(conn)
-        await search_index.schedule_filling(conn)
+        await search_index.FILLING.schedule(conn)
+        await search_texts.FILLING.schedule(conn)
         await list_index.schedule_filling(conn)
         await list_index.schedule_scores(conn)
         await oauth_apps.provision_command_line(conn)

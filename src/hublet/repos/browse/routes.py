@@ -49,9 +49,9 @@ from hublet.repos.browse.schemas import (
     SecurityStatus,
     TagInfo,
     TaskInfo,
+    TaskModel,
     TreeEntry,
     TreeSize,
-    render_security_status,
 )
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Right
@@ -134,9 +134,20 @@ async def list_repos(
 
 
 @lists_router.get("/api/tasks", tags=["models"])
-async def list_tasks() -> dict[str, TaskInfo]:
-    """List the known tasks of models by id, those that `pipeline_tag` names in a card."""
-    return {task.id: TaskInfo(id=task.id, label=task.label) for task in taxonomy.tasks().values()}
+async def list_tasks(conn: PublicReadConn) -> dict[str, TaskInfo]:
+    """List the known tasks by id, each with the public models of the moment whose card names it.
+
+    The first model of a task is the one that a client takes when none is named.
+    """
+    models = await tag_lists.list_task_models(conn)
+    return {
+        task.id: TaskInfo(
+            id=task.id,
+            label=task.label,
+            models=tuple(TaskModel(id=name) for name in models.get(task.id, ())),
+        )
+        for task in taxonomy.tasks().values()
+    }
 
 
 @lists_router.get("/api/models-tags-by-type", tags=["models"])
@@ -280,7 +291,7 @@ async def compare_revisions(
 async def get_scan_status(conn: ReadConn, caller: MaybeCaller, address: GitRepo) -> SecurityStatus:
     """Tell that the files of a repository were not scanned: this hub has no scanner."""
     await repos.get(conn, caller, address, Right.see)
-    return SecurityStatus.model_validate(render_security_status())
+    return SecurityStatus.model_validate(information.render_security_status())
 
 
 @trees_router.get("/commits" + REVISION, responses=PAGED_RESPONSES)

@@ -13,6 +13,7 @@ from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Reader
 from hublet.repos.browse.records import (
+    LeaderboardQuery,
     LinkFilter,
     ListOrder,
     ListPosition,
@@ -21,12 +22,8 @@ from hublet.repos.browse.records import (
     RepoFilter,
 )
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import LinkKind, Reach, Repo, RepoType
+from hublet.repos.records import EvaluationResult, LinkKind, RankedResult, Reach, Repo, RepoType
 from hublet.repos.store import COLUMNS, OWNER, record
-
-# Of lists of tags: how many repositories are looked at, and how many characters of each.
-MOST_TAGGED = 1000
-LONGEST_TAGS = 10_000
 
 
 class StatementValues:
@@ -142,10 +139,11 @@ async def list_linking(
     parts = [
         f"""
         SELECT * FROM (
-            SELECT DISTINCT CAST({values.put(repo_id)} AS TEXT) AS target_id, r.id,
+            SELECT CAST({values.put(repo_id)} AS TEXT) AS target_id, r.id,
                 coalesce(owning_user.name, owning_org.name) || '/' || r.name AS name
-            {_linking(values, RepoType.space, LinkKind.model, targets)} AND {visible}
-            ORDER BY r.id LIMIT {most}
+            FROM repos r {OWNER} WHERE r.id IN
+                (SELECT l.repo_id {_links(values, RepoType.space, LinkKind.model, targets)})
+            AND {visible} ORDER BY r.id LIMIT {most}
         ) AS part
         """
         for repo_id, targets in names.items()
@@ -165,27 +163,15 @@ async def count_children(
     parts = [
         f"""
         SELECT CAST({values.put(repo_id)} AS TEXT) AS target_id, count(*) AS children FROM (
-            SELECT DISTINCT r.id {_linking(values, RepoType.model, LinkKind.base_model, targets)}
-                AND {visible} LIMIT {limit}
+            SELECT r.id FROM repos r WHERE r.id IN
+                (SELECT l.repo_id {_links(values, RepoType.model, LinkKind.base_model, targets)})
+            AND {visible} LIMIT {limit}
         ) AS part
         """
         for repo_id, targets in names.items()
     ]
     rows = await conn.fetch_all(" UNION ALL ".join(parts), *values.all)
     return {row["target_id"]: row["children"] for row in rows}
-
-
-def _linking(
-    values: StatementValues,
-    type: RepoType,  # noqa: A002 - the column
-    kind: LinkKind,
-    targets: Sequence[str],
-) -> str:
-    key = f"l.type = {values.put(type)} AND l.kind = {values.put(kind)}"
-    return f"""
-        FROM repo_links l JOIN repos r ON r.id = l.repo_id {OWNER}
-        WHERE {key} AND l.target IN {values.put_list(targets)}
-    """
 
 
 async def list_of_owner(
@@ -269,17 +255,22 @@ def _link_conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
     conditions = []
     for link in filters.links:
         if link != filters.driver:
-            found = _links(values, filters.type, link)
+            found = _links(values, filters.type, link.kind, link.targets)
             conditions.append(f"EXISTS (SELECT 1 {found} AND l.repo_id = r.id)")
     if isinstance(filters.driver, LinkFilter):
-        found = _links(values, filters.type, filters.driver)
+        found = _links(values, filters.type, filters.driver.kind, filters.driver.targets)
         conditions.append(f"r.id IN (SELECT l.repo_id {found})")
     return conditions
 
 
-def _links(values: StatementValues, type: RepoType, link: LinkFilter) -> str:  # noqa: A002 - the column
-    key = f"l.type = {values.put(type)} AND l.kind = {values.put(link.kind)}"
-    return f"FROM repo_links l WHERE {key} AND l.target IN {values.put_list(link.targets)}"
+def _links(
+    values: StatementValues,
+    type: RepoType,  # noqa: A002 - the column
+    kind: LinkKind,
+    targets: Sequence[str],
+) -> str:
+    key = f"l.type = {values.put(type)} AND l.kind = {values.put(kind)}"
+    return f"FROM repo_links l WHERE {key} AND l.target IN {values.put_list(targets)}"
 
 
 def _parameter_conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
@@ -320,14 +311,86 @@ def _reach_condition(values: StatementValues, reach: Reach) -> str:
     """
 
 
-async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa: A002 - the column
-    """Return the tags of the public repositories that changed last, so that the work has an end."""
-    rows = await conn.fetch_all(
-        """
-        SELECT r.tags FROM repos r
-        WHERE r.type = $1 AND r.visibility = 'public' AND length(r.tags) <= $2
-        ORDER BY r.updated_at DESC, r.id DESC LIMIT $3
+async def list_trending(conn: Reader, type: RepoType, *, limit: int) -> list[Repo]:  # noqa: A002
+    """Return public repositories, those with the highest score first, then the most liked."""
+    listed = list[Repo]()
+    for condition, order in (
+        ("r.trending_score > 0", "r.trending_score DESC, r.id DESC"),
+        ("r.trending_score = 0", "r.likes DESC, r.id DESC"),
+    ):
+        rows = await conn.fetch_all(
+            f"""
+            SELECT {COLUMNS} FROM repos r {OWNER}
+            WHERE r.type = $1 AND r.visibility = 'public' AND {condition}
+            ORDER BY {order} LIMIT $2
+            """,
+            type, limit - len(listed),
+        )  # fmt: skip
+        listed += [record(row) for row in rows]
+        if len(listed) >= limit:
+            break
+    return listed
+
+
+async def find_largest_task(
+    conn: Reader, dataset_keys: Iterable[str], reach: Reach | None
+) -> str | None:
+    """Return the task of a dataset that most models within reach state a result for."""
+    values = StatementValues()
+    task_id: str | None = await conn.fetch_value(
+        f"""
+        SELECT e.task_id FROM evaluation_results e JOIN repos r ON r.id = e.repo_id
+        WHERE e.dataset_key IN {values.put_list(dataset_keys)} AND {visible_condition(values, reach)}
+        GROUP BY e.task_id ORDER BY count(DISTINCT e.repo_id) DESC, e.task_id LIMIT 1
         """,
-        type, LONGEST_TAGS, MOST_TAGGED,
-    )  # fmt: skip
-    return [json.loads(row["tags"]) for row in rows]
+        *values.all,
+    )
+    return task_id
+
+
+async def list_evaluations(
+    conn: Reader,
+    dataset_keys: Iterable[str],
+    query: LeaderboardQuery,
+    reach: Reach | None,
+    *,
+    ascending: bool,
+    limit: int,
+) -> list[RankedResult]:
+    """Return the results of one task that are public or within reach, the best first."""
+    values = StatementValues()
+    conditions = [
+        f"e.dataset_key IN {values.put_list(dataset_keys)}",
+        f"e.task_id = {values.put(query.task_id)}",
+        visible_condition(values, reach),
+    ]
+    if query.only_roots:
+        pattern = values.put(_containing('"base_model:'))
+        conditions.append(rf"r.tags NOT LIKE {pattern} ESCAPE '\'")
+    if query.max_parameters is not None:
+        conditions.append(f"r.num_parameters <= {values.put(query.max_parameters)}")
+    direction = "ASC" if ascending else "DESC"
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS}, r.num_parameters, e.dataset_key, e.task_id, e.value, e.filename, e.source, e.notes
+        FROM evaluation_results e JOIN repos r ON r.id = e.repo_id {OWNER}
+        WHERE {" AND ".join(conditions)}
+        ORDER BY e.value {direction}, r.id, e.position LIMIT {values.put(limit)}
+        """,
+        *values.all,
+    )
+    return [
+        RankedResult(
+            model=record(row),
+            result=EvaluationResult(
+                dataset_key=row["dataset_key"],
+                task_id=row["task_id"],
+                value=row["value"],
+                filename=row["filename"],
+                source=json.loads(row["source"]),
+                notes=row["notes"],
+            ),
+            parameters=row["num_parameters"],
+        )
+        for row in rows
+    ]
