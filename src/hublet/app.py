@@ -44,6 +44,7 @@ from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
 from hublet.search import routes as search
+from hublet.sql import saved_query_routes
 from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
@@ -62,6 +63,7 @@ FEATURES = (
     # Before the repositories: a name of an image may have any part that their addresses have.
     registry,
     repos,
+    saved_query_routes,
     community,
     jobs,
     gateway,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hublet.core import yaml_loader
 from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml, TooMuchYaml
 from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import CardTooLong, InvalidCard
+from hublet.repos.evaluations import read_evaluations
 from hublet.repos.git import trees
 from hublet.repos.records import Card, LinkKind, Repo, RepoLink, RepoType
 
@@ -198,7 +200,10 @@ pinned: false
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word
     """Return the card of a commit; an empty one when README.md is missing or invalid."""
     content = _read_readme(folder, commit)
-    return Card() if content is None else parse_card(content, type)
+    card = Card() if content is None else parse_card(content, type)
+    if type is not RepoType.model:
+        return card
+    return replace(card, evaluations=read_evaluations(folder, commit, card.data))
 
 
 def read_text(folder: Path, commit: str) -> str:

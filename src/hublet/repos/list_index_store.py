@@ -1,10 +1,10 @@
-"""SQL of what lists sort and filter by beside the record: links, parameters, trending scores."""
+"""SQL of what lists sort and filter by beside the record: links, parameters, results, scores."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hublet.core.database import Connection, Reader
-from hublet.repos.records import LinkKind, Repo, RepoLink, RepoType
+from hublet.repos.records import EvaluationResult, LinkKind, Repo, RepoLink, RepoType
 
 # Of the names that a repository had, so many are looked for in cards.
 _MOST_FORMER_NAMES = 20
@@ -139,3 +139,26 @@ async def count_by_parameters(
         type, least, most, limit,
     )  # fmt: skip
     return count
+
+
+async def set_evaluations(
+    conn: Connection, repo_id: str, evaluations: Sequence[EvaluationResult]
+) -> None:
+    """Write what a model states, in the place of what it stated before."""
+    await conn.execute("DELETE FROM evaluation_results WHERE repo_id = $1", repo_id)
+    if not evaluations:
+        return
+    await conn.execute_many(
+        """
+        INSERT INTO evaluation_results
+            (repo_id, position, dataset_key, task_id, value, filename, source, notes)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        [
+            (
+                repo_id, position, each.dataset_key, each.task_id, each.value, each.filename,
+                json.dumps(each.source), each.notes,
+            )
+            for position, each in enumerate(evaluations)
+        ],
+    )  # fmt: skip

@@ -204,11 +204,46 @@ class NewBranch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """A value that a model reached in a task of a dataset, as its repository states it."""
+
+    # owner/name, as names are compared.
+    dataset_key: str
+    task_id: str
+    value: float
+    # The file that states it.
+    filename: str
+    # Address, and if known the name and the account, of where it comes from.
+    source: dict[str, str] = field(default_factory=dict)
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """The metadata at the top of README.md, and the tags that follow from it."""
+    """The metadata at the top of README.md, and what follows from it."""
 
     data: dict[str, Any] | None = None
     tags: tuple[str, ...] = ()
+    # None: they are as they were before.
+    evaluations: tuple[EvaluationResult, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedResult:
+    """A result with the model that states it."""
+
+    model: Repo
+    result: EvaluationResult
+    # As the headers of its weights say.
+    parameters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedModel:
+    """A place on the leaderboard of a dataset."""
+
+    rank: int
+    best: RankedResult
 
 
 class LinkKind(StrEnum):

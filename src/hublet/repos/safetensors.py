@@ -63,16 +63,27 @@ class SafetensorsHeader:
 
 def read_header(read: ByteReader, *, size: int) -> SafetensorsHeader:
     """Read the header of a file. Raises HeaderDamaged or HeaderTooLarge."""
+    return check_header(read_raw_header(read, size=size))
+
+
+def read_raw_header(read: ByteReader, *, size: int) -> dict[str, Any]:
+    """Read the header as its author wrote it. Raises HeaderDamaged or HeaderTooLarge."""
     prefix = read(0, min(_LENGTH_BYTES, size))
     length = int.from_bytes(prefix, "little")
     if len(prefix) < _LENGTH_BYTES or length > size - _LENGTH_BYTES:
         raise HeaderDamaged
     if length > MAX_HEADER_BYTES:
         raise HeaderTooLarge
-    header = _parse(read(_LENGTH_BYTES, _LENGTH_BYTES + length))
-    about = header.pop("__metadata__", {})
+    return _parse(read(_LENGTH_BYTES, _LENGTH_BYTES + length))
+
+
+def check_header(header: dict[str, Any]) -> SafetensorsHeader:
+    """Return what a header says. Raises HeaderDamaged."""
+    about = header.get("__metadata__", {})
     return SafetensorsHeader(
-        tensors=tuple(_tensor(name, value) for name, value in header.items()),
+        tensors=tuple(
+            _tensor(name, value) for name, value in header.items() if name != "__metadata__"
+        ),
         metadata=about if isinstance(about, dict) else {},
     )
 

@@ -26,6 +26,7 @@ from hublet.repos.browse import downloads
 from hublet.repos.browse.overview import find_weights
 from hublet.repos.browse.records import Revision
 from hublet.repos.cards import links_of
+from hublet.repos.evaluations import read_evaluations
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Card, Repo, RepoType
 from hublet.repos.safetensors import HeaderDamaged, HeaderTooLarge, SafetensorsHeader
@@ -194,6 +195,7 @@ async def _fill_batch(database: Database) -> bool:
         async with database.transaction() as conn:
             await _fill_links(conn, repo_id)
         await refresh_parameters(database, repo_id)
+        await _fill_evaluations(database, repo_id)
     async with database.transaction() as conn:
         await metadata.set_value(conn, _FILLED_NAME, ids[-1] if ids else _DONE)
     return True
@@ -205,3 +207,21 @@ async def _fill_links(conn: Connection, repo_id: str) -> None:
     repo = await repos_store.find(conn, repo_id)
     if repo is not None and repo.type.has_git:
         await store.set_links(conn, repo.id, links_of(Card(data=repo.card, tags=repo.tags)))
+
+
+async def _fill_evaluations(database: Database, repo_id: str) -> None:
+    """Write down the results that an older model states; a commit meanwhile has written its own."""
+    async with database.read() as conn:
+        repo = await repos_store.find(conn, repo_id)
+    if repo is None or repo.type is not RepoType.model or repo.head_sha is None:
+        return
+    try:
+        folder = await repos.open_folder(database, repo.id)
+        found = await asyncio.to_thread(read_evaluations, folder, repo.head_sha, repo.card)
+    except (HubError, pygit2.GitError):
+        return
+    async with database.transaction() as conn:
+        await store.lock(conn, repo_id)
+        current = await repos_store.find(conn, repo_id)
+        if current is not None and current.head_sha == repo.head_sha:
+            await store.set_evaluations(conn, repo_id, found)

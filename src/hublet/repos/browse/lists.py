@@ -2,24 +2,30 @@
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
-from hublet.repos import access
+from hublet.repos import access, list_index_store
 from hublet.repos.browse import store
 from hublet.repos.browse.records import (
+    LeaderboardQuery,
     ListOrder,
     ListPosition,
     ListSort,
     OwnerListPosition,
     RepoFilter,
 )
-from hublet.repos.records import Reach, Repo
+from hublet.repos.evaluations import is_error, rank
+from hublet.repos.records import RankedModel, Reach, Repo
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
+
+# Of a longer leaderboard the best.
+MOST_RANKED = 1000
 
 _LIST_CURSOR = re.compile(r"(\d{1,18}):([0-9a-f]{24})")
 _OWNER_LIST_CURSOR = re.compile(r"([a-z]{1,20}):(\d{1,18}):([0-9a-f]{24})")
@@ -113,3 +119,23 @@ async def list_of_owner(
         return []
     position = read_owner_list_cursor(after)
     return await store.list_of_owner(conn, owner_id, reach, after=position, limit=limit)
+
+
+async def list_leaderboard(
+    conn: Reader, caller: Caller | None, dataset: Repo, query: LeaderboardQuery
+) -> list[RankedModel]:
+    """Rank the models that state a result for a task of a dataset, of those that the caller sees."""
+    reach = await reach_of(conn, caller)
+    names = (await list_index_store.target_keys_of(conn, [dataset]))[dataset.id]
+    task_id = query.task_id or await store.find_largest_task(conn, names, reach)
+    if task_id is None:
+        return []
+    found = await store.list_evaluations(
+        conn,
+        names,
+        replace(query, task_id=task_id),
+        reach,
+        ascending=is_error(task_id),
+        limit=MOST_RANKED,
+    )
+    return rank(found)

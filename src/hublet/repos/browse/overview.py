@@ -73,7 +73,7 @@ def _read_overview(folder: Path, sha: str) -> RepoOverview:
 
 def find_weights(folder: Path, sha: str) -> tuple[GitEntry, ...]:
     """Return the safetensors files beside the card that make up the model of a commit."""
-    tree = trees.get_tree(bare_repos.open_repository(folder), sha)
+    tree = trees.get_commit(bare_repos.open_repository(folder), sha).tree
     names = [name.decode(errors="replace") for name in trees.ids_in(tree) if _is_of_weights(name)]
     indexed = _read_index(folder, sha) if safetensors.INDEX_FILE in names else ()
     found = safetensors.weights_among(names, indexed=indexed)

@@ -193,3 +193,14 @@ class OwnerListPosition:
     type: str = ""
     value: int = 0
     repo_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardQuery:
+    """What a leaderboard shows."""
+
+    # Empty: the task that most models state a result for.
+    task_id: str = ""
+    max_parameters: int | None = None
+    # Without models that name a base model.
+    only_roots: bool = True

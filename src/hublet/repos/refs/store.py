@@ -121,3 +121,5 @@ async def set_head(conn: Connection, repo_id: str, sha: str, card: Card) -> None
         repo_id, sha, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
     )  # fmt: skip
     await list_index_store.set_links(conn, repo_id, links_of(card))
+    if card.evaluations is not None:
+        await list_index_store.set_evaluations(conn, repo_id, card.evaluations)

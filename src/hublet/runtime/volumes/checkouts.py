@@ -26,7 +26,7 @@ from hublet.jobs.records import Spec
 from hublet.repos import blobs_store
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos
-from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
+from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_commit, parse_pointer
 from hublet.repos.records import Repo
 from hublet.repos.service import open_folder
 from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
@@ -116,7 +116,7 @@ def list_large(checkout: Checkout, abandoned: Event | None = None) -> dict[str, 
     large: dict[str, LfsPointer] = {}
     written = set[str]()
     left = MAX_SIZE
-    for path, item in _walk(checkout, get_tree(repository, checkout.commit), abandoned):
+    for path, item in _walk(checkout, get_commit(repository, checkout.commit).tree, abandoned):
         if not isinstance(item, pygit2.Blob):
             continue
         _, size = repository.odb.read_header(item.id)
@@ -139,7 +139,7 @@ def write_checkout(
 ) -> None:
     """Write the folder; `contents` has those of large files by path, other pointers stay."""
     with atomic_dir(checkout.folder) as folder:
-        root = get_tree(_open(checkout), checkout.commit)
+        root = get_commit(_open(checkout), checkout.commit).tree
         for path, item in _walk(checkout, root, abandoned):
             if (content := contents.get(path)) is not None:
                 copy_content(store, content, folder / path, mode=_mode(item))
