@@ -120,6 +120,7 @@ PRELUDES: dict[str, str] = {
     "receiving": A_HUB + ADA + VARIABLES + ENGINE,
     "notifications": A_HUB + ADA + ENGINE + GRACE,
     "collections": A_HUB + ADA + ENGINE + GRACE,
+    "search": A_HUB + ADA + ENGINE,
     "oauth": A_HUB + ADA,
     "publishers": A_HUB + ADA + VARIABLES,
     "jobs": A_HUB + ADA + VARIABLES,

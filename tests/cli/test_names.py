@@ -52,6 +52,7 @@ def test_these_are_all_commands() -> None:
         "notifications list", "notifications read", "notifications unread", "notifications done",
         "notifications listen", "notifications watch", "notifications mute",
         "notifications settings",
+        "search",
         "collections list", "collections info", "collections create", "collections update",
         "collections add", "collections remove", "collections delete",
         "jobs run", "jobs rerun", "jobs list", "jobs inspect", "jobs hardware", "jobs logs",

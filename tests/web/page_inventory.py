@@ -68,6 +68,8 @@ PAGES = (
     _page("no models of this name", "/models?search=nothing"),
     _page("search", "/search?q=engine"),
     _page("search without result", "/search?q=zzzzqqqq"),
+    _page("full text", "/search/full-text?q=engine"),
+    _page("full text without result", "/search/full-text?q=zzzzqqqq&type=paper"),
     _page("person", "/ada"),
     _page("another person", "/charles"),
     _page("organization", "/analytical"),

@@ -16,6 +16,7 @@ _MODULES = {
     "login": ("login", "logout", "whoami"),
     "webhooks": ("webhooks",),
     "notifications": ("notifications",),
+    "search": ("search",),
     "collections": ("collections",),
     "jobs": ("jobs",),
     "revoke": ("revoke",),
