@@ -90,12 +90,12 @@ class Cluster:
     async def is_over(self) -> bool:
         return len(self.parts) == 1
 
-    async def follow(self, folder: Path) -> list[str]:
+    async def follow(self, folder: Path, *, limit: int = 10_000) -> list[str]:
         await follow(
             self.open,
             folder=folder / "attempt-1",
             log=folder / "log",
-            limit=10_000,
+            limit=limit,
             started=STARTED,
             is_over=self.is_over,
         )
@@ -149,3 +149,19 @@ async def test_lines_that_are_too_long_are_cut_once(tmp_path: Path) -> None:
 
     lines = (tmp_path / "log").read_text().splitlines()
     assert [len(line) for line in lines[1:]] == [65_536 + 17, 70_000 - 65_536 + 17, 3 + 17]
+
+
+async def test_a_line_that_does_not_end_is_written_in_pieces_and_once(tmp_path: Path) -> None:
+    text = "".join(str(number) for number in range(30_000))
+
+    class Broken(Cluster):
+        async def is_over(self) -> bool:
+            if len(self.parts) == 1:
+                assert len((tmp_path / "log").read_text().splitlines()) == 3
+            return await super().is_over()
+
+    cluster = Broken(f"{A} {text[:135_000]}".encode(), f"{A} {text}\n".encode())
+    lines = await cluster.follow(tmp_path, limit=10**6)
+
+    assert [len(line) for line in lines[1:]] == [65_536, 65_536, len(text) - 2 * 65_536]
+    assert "".join(lines[1:]) == text

@@ -18,7 +18,7 @@ from typing import Protocol
 from hublet.core import clock
 from hublet.core.clock import to_micros
 from hublet.runtime.attempt_folder import lock_log, note_log_start, read_log_start
-from hublet.runtime.shim.log import Log, in_pieces
+from hublet.runtime.shim.log import PIECE, Log, cut, in_pieces
 
 # The time of a line has up to nine digits after the point.
 _STAMPED = re.compile(
@@ -121,6 +121,10 @@ class _PodLog(Log):
 
     def add(self, data: bytes) -> None:
         *lines, self.rest = (self.rest + data).split(b"\n")
+        # A line that does not end is not kept in memory until it does.
+        while (parts := _cut_stamped(self.rest)) is not None:
+            lines.append(parts[0])
+            self.rest = parts[1]
         self._write([new for line in lines for new in self.merger.merge(line)])
 
     def reconnect(self) -> None:
@@ -141,6 +145,15 @@ class _PodLog(Log):
         if not data.isascii():
             data = data.decode("utf-8", "replace").encode()
         self.append(data)
+
+
+def _cut_stamped(line: bytes) -> tuple[bytes, bytes] | None:
+    """Return the first piece of a line and what follows, each with its time; None: it is one piece."""
+    stamp, _, text = line.partition(b" ")
+    if len(text) <= PIECE:
+        return None
+    piece, rest = cut(text)
+    return stamp + b" " + piece, stamp + b" " + rest
 
 
 def _last_line(path: Path, start: int) -> tuple[int | None, int]:
