@@ -1,0 +1,1 @@
+"""SQL over datasets: views of a revision, queries in a locked-down child, previews, Parquet exports."""
