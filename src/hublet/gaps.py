@@ -29,7 +29,6 @@ GET              /api/organizations/{org}/billing/{rest:path}                   
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
-GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
 GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
 GET              /api/spaces/semantic-search                                            spaces              semantic search
 GET              /api/spaces/zero-gpu/quota                                             spaces              ZeroGPU

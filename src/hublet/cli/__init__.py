@@ -17,6 +17,7 @@ _MODULES = {
     "webhooks": ("webhooks",),
     "notifications": ("notifications",),
     "collections": ("collections",),
+    "sql": ("sql",),
     "jobs": ("jobs",),
     "revoke": ("revoke",),
     "doctor": ("doctor",),
