@@ -17,6 +17,7 @@ from hublet.core.errors import HubError
 from hublet.sql import program
 from hublet.sql.errors import (
     InvalidQuery,
+    QueryCancelled,
     QueryLost,
     QueryTooLarge,
     QueryTooSlow,
@@ -99,6 +100,7 @@ class Child:
         # The child must not wait for a slow reader, so all that it says waits here.
         self._frames: Queue[Frame] = Queue()
         self.was_killed = False
+        self.was_cancelled = False
         self.complaint = ""
         self._reader = asyncio.create_task(self._read(), name="sql child")
 
@@ -114,7 +116,7 @@ class Child:
 
     @property
     def out_of_memory(self) -> bool:
-        return self.exit_signal == _SIGKILL and not self.was_killed
+        return self.exit_signal == _SIGKILL and not self.was_killed and not self.was_cancelled
 
     @property
     def out_of_time(self) -> bool:
@@ -122,6 +124,11 @@ class Child:
 
     async def ended(self) -> None:
         await asyncio.shield(self._reader)
+
+    def cancel(self) -> None:
+        """End it because its holder wants it ended."""
+        self.was_cancelled = True
+        self.kill()
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -227,6 +234,9 @@ class QueryRun:
         if self.child.out_of_time:
             self.outcome = "killed"
             return QueryTooSlow(self._order.seconds)
+        if self.child.was_cancelled:
+            self.outcome = "cancelled"
+            return QueryCancelled()
         if self.child.out_of_memory:
             self.outcome = "memory"
             return QueryTooLarge(self._order.memory)

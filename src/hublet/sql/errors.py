@@ -2,7 +2,8 @@
 
 InvalidQuery            400   DuckDB, or a rule of the hub, refuses the statement
 ├── QueryTooSlow        400   stopped at the deadline
-└── QueryTooLarge       400   stopped at the limit of memory
+├── QueryTooLarge       400   stopped at the limit of memory
+└── QueryCancelled      400   stopped by its holder
 NotYourQuery, OnlyAuthorsHide   403   of saved queries
 ViewNotFound            404
 ConsoleNotFound, SavedQueryNotFound   404
@@ -40,6 +41,11 @@ class QueryTooLarge(InvalidQuery):
         super().__init__(
             f"The query was stopped: it needs more memory than the {most >> 20} MiB it may have."
         )
+
+
+class QueryCancelled(InvalidQuery):
+    def __init__(self) -> None:
+        super().__init__("The query was cancelled.")
 
 
 class AnonymousQuery(NotAllowed):

@@ -234,7 +234,7 @@ class SqlEngine:
                     async with self._database.read() as conn:
                         told = await metadata.find(conn, name)
                     if told == holder.key:
-                        process.kill()
+                        process.cancel()
                         return
 
     async def cancel(self, query_id: str, holder: QueryHolder) -> None:
@@ -242,7 +242,7 @@ class SqlEngine:
         if (found := self._running.get(query_id)) is not None:
             if found[0] != holder.key:
                 raise QueryNotFound
-            found[1].kill()
+            found[1].cancel()
             return
         if self._database.hub.process.api_processes == 1:
             raise QueryNotFound
