@@ -126,6 +126,7 @@ PRELUDES: dict[str, str] = {
     "jobs": A_HUB + ADA + VARIABLES,
     "containers": A_HUB + ADA + VARIABLES + CONTAINER_TOOLS,
     "mcp": A_HUB + ADA + VARIABLES,
+    "sql": A_HUB + ADA + VARIABLES,
     "repositories": A_HUB + ADA + VARIABLES,
     "storage": A_HUB + ADA + VARIABLES,
     "organizations": A_HUB + ADA + VARIABLES,

@@ -55,6 +55,7 @@ def test_these_are_all_commands() -> None:
         "search",
         "collections list", "collections info", "collections create", "collections update",
         "collections add", "collections remove", "collections delete",
+        "sql",
         "jobs run", "jobs rerun", "jobs list", "jobs inspect", "jobs hardware", "jobs logs",
         "jobs wait", "jobs stats", "jobs cancel", "jobs labels", "jobs expose", "jobs delete",
         "jobs scheduled run", "jobs scheduled list", "jobs scheduled inspect",

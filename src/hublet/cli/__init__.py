@@ -18,6 +18,7 @@ _MODULES = {
     "notifications": ("notifications",),
     "search": ("search",),
     "collections": ("collections",),
+    "sql": ("sql",),
     "jobs": ("jobs",),
     "revoke": ("revoke",),
     "doctor": ("doctor",),
