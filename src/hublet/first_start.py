@@ -18,8 +18,8 @@ from hublet.core.startup import KEY_RING_NAME, CannotStart, keys_fit
 from hublet.jobs import reactions as job_logs
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
+from hublet.oauth import signing_keys
 from hublet.oauth.apps import service as oauth_apps
-from hublet.oauth.keys import service as signing_keys
 from hublet.registry import collection as registry
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber

@@ -19,7 +19,7 @@ from hublet.repos.packs.cache import path_of
 from hublet.repos.records import MAIN, RepoType
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
-from hublet.storage.holds import after_backups
+from hublet.storage.removals import after_backups
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
