@@ -22,6 +22,7 @@ from hublet.web.repo_head import path_of
 # How lists are sorted: the value in the address, as in the API, and what a person reads.
 SORTS = (
     ("createdAt", "Newest"),
+    ("trendingScore", "Trending"),
     ("lastModified", "Recently updated"),
     ("likes", "Most liked"),
     ("downloads", "Most downloaded"),
@@ -75,10 +76,12 @@ class RepoListPage:
     sort: str
     tags: list[tuple[str, str]]
     next_url: str | None
+    # Of models: a range of parameters.
+    num_parameters: str = ""
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.search or self.author or self.tags)
+        return bool(self.search or self.author or self.tags or self.num_parameters)
 
 
 def without_tag(path: str, query: Sequence[tuple[str, str]], tag: str) -> str:
