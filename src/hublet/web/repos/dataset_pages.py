@@ -5,7 +5,6 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 import msgspec
-from fastapi import Response
 
 from hublet.core.config.workload_settings import SqlSettings
 from hublet.core.database import Reader
@@ -23,7 +22,6 @@ from hublet.sql.schemas import SqlColumn, TableRows
 from hublet.sql.service import QueryHolder, QueryRequest, ResultFormat, SqlEngine
 from hublet.sql.views import Dataset, DatasetView, choose_views, get_view, open_dataset
 from hublet.web.auth import PageVisit
-from hublet.web.pages import render
 from hublet.web.rendering.plots import ColumnCard, draw_column
 from hublet.web.rendering.tables import TablePreview, draw_rows
 from hublet.web.repo_head import RepoHead, RepoTab, get_head
@@ -148,10 +146,6 @@ async def open_head(visit: PageVisit, address: RepoAddress, tab: RepoTab) -> Rep
     return head
 
 
-async def show_gate(visit: PageVisit, head: RepoHead) -> Response:
-    return await render(visit, "files/gated.html", frame=head.frame, head=head)
-
-
 async def load_view(
     visit: PageVisit, head: RepoHead, key: str, revision: str, *, with_statistics: bool
 ) -> ViewerPage | None:
@@ -269,27 +263,10 @@ class QueryOutcome:
     in_save: bool = False
 
 
-async def show_console(
-    visit: PageVisit,
-    address: RepoAddress,
-    form: Mapping[str, str],
-    outcome: QueryOutcome | None = None,
-) -> Response:
-    """Show the console with the text of a form, or of a saved query, and what became of it."""
-    outcome = outcome or QueryOutcome()
-    head = await open_head(visit, address, RepoTab.console)
-    if not head.may_read:
-        return await show_gate(visit, head)
-    page = await _load_console(visit, head, form, outcome)
-    status = 200 if outcome.problem is None else max(outcome.problem.status, 400)
-    return await render(
-        visit, "repos/sql_console.html", frame=head.frame, status=status, head=head, page=page
-    )
-
-
-async def _load_console(
+async def load_console(
     visit: PageVisit, head: RepoHead, form: Mapping[str, str], outcome: QueryOutcome
 ) -> ConsolePage:
+    """Load the console with the text of a form, or of a saved query, and what became of it."""
     repo, revision, limits = head.repo, revision_of(form), visit.settings.sql
     dataset = None
     if repo.head_sha is not None:

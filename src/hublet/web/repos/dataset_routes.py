@@ -1,6 +1,6 @@
 """HTTP for the rows of a dataset: the viewer with statistics of columns, and the SQL console."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -22,20 +22,19 @@ from hublet.sql.service import ResultFormat
 from hublet.sql.views import open_dataset
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.pages import REFUSALS, go_to, read_as, render
-from hublet.web.repo_head import PURPOSE, RepoTab, path_of
+from hublet.web.repo_head import PURPOSE, RepoHead, RepoTab, path_of
 from hublet.web.repos.dataset_pages import (
     FORMATS,
     MAIN_BRANCH,
     QueryOutcome,
     engine_of,
     holder_of,
+    load_console,
     load_view,
     open_head,
     revision_of,
     run,
     run_as,
-    show_console,
-    show_gate,
     tables_of,
 )
 
@@ -57,7 +56,7 @@ async def get_viewer_page(
     """Show the first rows of a split; statistics of its columns come after them."""
     head = await open_head(visit, address, RepoTab.viewer)
     if not head.may_read:
-        return await show_gate(visit, head)
+        return await _show_gate(visit, head)
     wants_statistics = statistics or visit.request.headers.get("fragment") == "statistics"
     page, problem = None, ""
     try:
@@ -81,14 +80,14 @@ async def get_console_page(
     revision: _Name = MAIN_BRANCH,
 ) -> Response:
     form = {"sql": sql, "config": config, "revision": revision}
-    return await show_console(visit, address, form)
+    return await _show_console(visit, address, form)
 
 
 @router.get(f"{_CONSOLE}/{{query}}")
 async def get_saved_query_page(
     visit: Visit, address: PageRepo, query: str, revision: _Name = MAIN_BRANCH
 ) -> Response:
-    return await show_console(visit, address, {"saved": query, "revision": revision})
+    return await _show_console(visit, address, {"saved": query, "revision": revision})
 
 
 @router.post(_CONSOLE)
@@ -99,9 +98,9 @@ async def run_query(visit: SignedInVisit, address: PageRepo, form: FormFields) -
     try:
         rows = await run(visit, repo, form)
     except HubError as error:
-        return await show_console(visit, address, form, QueryOutcome(problem=error))
+        return await _show_console(visit, address, form, QueryOutcome(problem=error))
     status = f"{plural(len(rows.rows), 'row')} in {monotonic() - started:.2f} s"
-    return await show_console(visit, address, form, QueryOutcome(rows=rows, status=status))
+    return await _show_console(visit, address, form, QueryOutcome(rows=rows, status=status))
 
 
 @router.post(f"{_CONSOLE}/cancel")
@@ -124,7 +123,7 @@ async def download_result(visit: SignedInVisit, address: PageRepo, form: FormFie
             return _file(body, "application/vnd.apache.arrow.stream", "result.arrow")
         rows = await run(visit, repo, form)
     except HubError as error:
-        return await show_console(visit, address, form, QueryOutcome(problem=error))
+        return await _show_console(visit, address, form, QueryOutcome(problem=error))
     names = [column.name for column in rows.columns]
     if format_ == "json":
         listed = [dict(zip(names, row, strict=True)) for row in rows.rows]
@@ -223,6 +222,28 @@ async def _change(
             slug = await change(conn, repo)
     except REFUSALS as error:
         outcome = QueryOutcome(problem=error, in_save=True)
-        return await show_console(visit, address, form, outcome)
+        return await _show_console(visit, address, form, outcome)
     path = f"{path_of(repo)}/sql-console"
     return go_to(visit, f"{path}/{slug}" if slug else path, toast=toast)
+
+
+async def _show_console(
+    visit: PageVisit,
+    address: RepoAddress,
+    form: Mapping[str, str],
+    outcome: QueryOutcome | None = None,
+) -> Response:
+    """Show the console with the text of a form, or of a saved query, and what became of it."""
+    outcome = outcome or QueryOutcome()
+    head = await open_head(visit, address, RepoTab.console)
+    if not head.may_read:
+        return await _show_gate(visit, head)
+    page = await load_console(visit, head, form, outcome)
+    status = 200 if outcome.problem is None else max(outcome.problem.status, 400)
+    return await render(
+        visit, "repos/sql_console.html", frame=head.frame, status=status, head=head, page=page
+    )
+
+
+async def _show_gate(visit: PageVisit, head: RepoHead) -> Response:
+    return await render(visit, "files/gated.html", frame=head.frame, head=head)
