@@ -278,8 +278,10 @@ async def test_a_notebook_has_the_address_of_its_page(
     found = await client.get(f"{path}/a b/tour.ipynb", headers=ada)
     head = (await client.get("/api/models/ada/engine", headers=ada)).json()["sha"]
     assert found.json() == {"url": f"http://hub.test/ada/engine/blob/{head}/a%20b/tour.ipynb"}
-    stranger = await client.get(f"{path}/a b/tour.ipynb", headers=await sign_in(database, "bob"))
-    assert stranger.status_code == (404 if private else 200)
+    without_scope = await sign_in(database, "ada", scopes=["write-collections"])
+    for who in ({}, await sign_in(database, "bob"), without_scope):
+        answer = await client.get(f"{path}/a b/tour.ipynb", headers=who)
+        assert answer.status_code == (404 if private else 200)
     missing = await client.get(f"{path}/none.ipynb", headers=ada)
     assert missing.status_code == 404
     other = await client.get(f"{path}/notes.txt", headers=ada)
@@ -315,8 +317,11 @@ async def test_the_header_of_a_safetensors_file_is_told(
         "parameterCount": {"F32": 6},
         "parameterTotal": 6,
     }
-    for who in ({}, await sign_in(database, "bob")):
+    without_scope = await sign_in(database, "ada", scopes=["write-collections"])
+    for who in ({}, await sign_in(database, "bob"), without_scope):
         assert (await client.get(f"{path}/model.safetensors", headers=who)).status_code == 404
+    reading = await sign_in(database, "ada", scopes=["read-repos"])
+    assert (await client.get(f"{path}/model.safetensors", headers=reading)).status_code == 200
     wrong = await client.get(f"{path}/a.txt", headers=ada)
     assert (wrong.status_code, wrong.json()["error"]) == (
         400,
