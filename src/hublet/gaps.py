@@ -32,7 +32,6 @@ PUT              /api/organizations/{org}/settings/sso/credentials              
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
 PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console
 GET              /api/datasets/{repo:path}/leaderboard                                  datasets            leaderboards
-GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
 GET              /api/models/{repo:path}/safetensors-metadata/{file:path}               models              safetensors metadata
 GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
 GET              /api/spaces/semantic-search                                            spaces              semantic search

@@ -96,8 +96,8 @@ class _ApiEndConvertor(_Text):
     """What stands behind the name of a repository in the addresses of its API."""
 
     regex = (
-        "(?:auth-check|branch|commits?|compare|discussions|duplicate|jwt|lfs-files|like|likers"
-        "|paths-info|preupload|refs|resource-group|revision|scan|settings|storage|super-squash|tag"
+        "(?:auth-check|branch|commits?|compare|discussions|duplicate|first-rows|jwt|lfs-files|like|likers"
+        "|parquet|paths-info|preupload|refs|resource-group|revision|scan|schema|settings|sql-console|statistics|storage|super-squash|tag"
         "|tree|treesize|trusted-publishers|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
     )
 
