@@ -27,7 +27,7 @@ from starlette.routing import Route
 from benchmarks.query_plans import RecordingDatabase, Statement
 from hublet.core.config import Settings, load
 from hublet.core.database import open_database
-from hublet.core.database.postgresql_dialect import translate as for_postgresql
+from hublet.core.database.postgresql_pool import translate as for_postgresql
 from hublet.core.database.sqlite_connections import translate as for_sqlite
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing

@@ -12,6 +12,7 @@ from hublet.core.clock import now
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
 from hublet.core.ids import new_object_id
+from hublet.oauth import signing_keys as keys
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import Holder, IssuedTokens, Origin
@@ -20,7 +21,6 @@ from hublet.oauth.apps import store as apps
 from hublet.oauth.authorize import codes
 from hublet.oauth.authorize.codes import challenge_of
 from hublet.oauth.authorize.records import NewAuthorizationCode
-from hublet.oauth.keys import service as keys
 from hublet.oauth.records import AppKind, OAuthApp, Permission, Via
 from hublet.tokens.records import Scope
 

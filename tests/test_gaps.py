@@ -8,7 +8,7 @@ import pytest
 from fastapi import APIRouter
 
 from hublet.description import describe
-from hublet.description.tags import TAGS
+from hublet.description.operations import TAGS
 from hublet.gaps import GAPS, Gap, find_gap
 from hublet.gaps import router as gaps
 from small_hub import BASE_URL, small_hub

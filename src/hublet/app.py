@@ -38,13 +38,14 @@ from hublet.registry import routes as registry
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
-from hublet.repos.packs.metrics import PackCacheMetrics
+from hublet.repos.packs.cache_usage import PackCacheMetrics
 from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
 from hublet.search import routes as search
 from hublet.sql import routes as sql
+from hublet.sql import saved_query_routes
 from hublet.sql.service import SqlEngine
 from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
@@ -64,6 +65,7 @@ FEATURES = (
     # Before the repositories: a name of an image may have any part that their addresses have.
     registry,
     repos,
+    saved_query_routes,
     community,
     jobs,
     gateway,

@@ -25,7 +25,7 @@ from hublet.core.database.table_copy import open_snapshot
 from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.startup import KEYS_FILE, UNFINISHED_RESTORE, CannotStart
-from hublet.storage import holds
+from hublet.storage import removals
 from hublet.storage.backup_archive import (
     ArchiveBroken,
     ArchiveMember,
@@ -108,7 +108,7 @@ async def _held(database: Database) -> AsyncIterator[None]:
 
     async def extend() -> None:
         async with database.transaction() as conn:
-            await holds.hold(conn, holder)
+            await removals.hold(conn, holder)
 
     async def keep_extending() -> None:
         while True:
@@ -126,7 +126,7 @@ async def _held(database: Database) -> AsyncIterator[None]:
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         async with database.transaction() as conn:
-            await holds.release(conn, holder)
+            await removals.release_hold(conn, holder)
 
 
 class _Backup:

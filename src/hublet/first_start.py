@@ -18,14 +18,16 @@ from hublet.core.startup import KEY_RING_NAME, CannotStart, keys_fit
 from hublet.jobs import reactions as job_logs
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
+from hublet.oauth import signing_keys
 from hublet.oauth.apps import service as oauth_apps
-from hublet.oauth.keys import service as signing_keys
 from hublet.registry import collection as registry
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
+from hublet.repos.browse import list_index
 from hublet.repos.packs import store as packs_store
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.search import index as search_index
+from hublet.search import text_index as search_texts
 from hublet.storage import chunker
 from hublet.storage.object_store import has_shared_store
 from hublet.tokens import service as tokens
@@ -78,7 +80,10 @@ async def prepare(
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
         await oauth_pruning.schedule(conn)
-        await search_index.schedule_filling(conn)
+        await search_index.FILLING.schedule(conn)
+        await search_texts.FILLING.schedule(conn)
+        await list_index.schedule_filling(conn)
+        await list_index.schedule_scores(conn)
         await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if not creates_administrator or await accounts.has_administrator(conn):

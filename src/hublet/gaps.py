@@ -29,12 +29,6 @@ GET              /api/organizations/{org}/billing/{rest:path}                   
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
-POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
-PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console
-GET              /api/datasets/{repo:path}/leaderboard                                  datasets            leaderboards
-GET              /api/models/{repo:path}/safetensors-metadata/{file:path}               models              safetensors metadata
-GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
-GET              /api/spaces/semantic-search                                            spaces              semantic search
 GET              /api/spaces/zero-gpu/quota                                             spaces              ZeroGPU
 GET              /api/spaces/{repo:path}/runtime                                        spaces              space runtime
 POST             /api/spaces/{repo:path}/(hardware|sleeptime|pause|restart|dev-mode)    spaces              space runtime
@@ -46,9 +40,6 @@ GET              /api/spaces/{repo:path}/(events|metrics)                       
 POST             /api/kernels/access-request/approve                                    kernels             kernels
 
 # Client contract 6: repositories and their content.
-GET              /api/search/full-text                                                  repo-search         search
-GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Inference and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers

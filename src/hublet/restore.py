@@ -34,7 +34,7 @@ from hublet.core.startup import (
     load_keys,
     open_folder,
 )
-from hublet.storage import holds
+from hublet.storage import removals
 from hublet.storage.backup_archive import ArchiveBroken, ArchiveMember, open_archive, read_members
 from hublet.storage.epochs import begin_epoch
 from hublet.storage.object_store import ObjectKey, has_shared_store, open_store
@@ -207,7 +207,7 @@ class _Restore:
             raise WrongKeys
         # Clients remember what they uploaded after the backup was made.
         await begin_epoch(conn)
-        await holds.clear(conn)
+        await removals.forget_hold(conn)
 
 
 def _write(path: Path, member: ArchiveMember) -> int:

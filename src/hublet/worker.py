@@ -18,7 +18,7 @@ from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
 from hublet.runtime.volumes import checkouts
 from hublet.storage.object_store import has_shared_store
-from hublet.webhooks.delivery import leases
+from hublet.webhooks.delivery import claims
 from hublet.webhooks.delivery.engine import DeliveryEngine
 
 log = get_logger("worker")
@@ -185,7 +185,7 @@ class Worker:
         for dead in self._presence.dead_workers():
             async with self._database.transaction() as conn:
                 count = await queue.release_dead(conn, worker=dead)
-                deliveries = await leases.release(conn, worker=dead)
+                deliveries = await claims.release(conn, worker=dead)
                 jobs = await lifecycle.release_jobs(conn, worker=dead)
             self._presence.forget(dead)
             log.info(

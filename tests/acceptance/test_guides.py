@@ -15,7 +15,7 @@ from hublet.jobs.schedules.service import MAX_SCHEDULED_JOBS
 from hublet.notifications.inbox.stream import MOST_STREAMS
 from hublet.notifications.watch_schemas import MOST_PER_REQUEST
 from hublet.notifications.watches import MOST_MUTED, MOST_WATCHED
-from hublet.registry import names as registry_names
+from hublet.registry import records as registry_names
 from hublet.registry.routes import LARGEST_MANIFEST
 from hublet.registry.tokens import MOST_REPOSITORIES, TOKEN_LIFE
 from hublet.repos import names

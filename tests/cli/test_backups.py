@@ -15,7 +15,7 @@ from hublet.core.config import Settings, load
 from hublet.core.database import Connection, Database
 from hublet.repos import pruning
 from hublet.repos.reactions import sweep_blobs
-from hublet.storage import holds
+from hublet.storage import removals
 from hublet.storage.epochs import get_epoch
 from hublet.storage.object_store import blob_key, open_store
 from object_storage import ObjectStorage
@@ -90,7 +90,7 @@ def test_a_backup_is_restored_on_both_engines(
         assert conn.hub.keys.open(sealed, context="here") == b"s3cret"
         # Clients forget what they uploaded after the backup.
         assert await get_epoch(conn) == 1
-        assert not await holds.is_held(conn)
+        assert not await removals.is_held(conn)
 
     in_hub(settings, check)
     assert open_store(settings).read(blob_key(hashlib.sha256(BLOB).hexdigest())) == BLOB
@@ -175,7 +175,7 @@ def test_nothing_is_removed_while_a_backup_is_made(
     hublet: Hublet, filled: Settings, outside: Path
 ) -> None:
     async def hold(conn: Connection) -> None:
-        await holds.hold(conn, "backup-1")
+        await removals.hold(conn, "backup-1")
 
     in_hub(filled, hold)
 

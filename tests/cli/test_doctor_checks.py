@@ -15,7 +15,7 @@ from hublet.core.sealing import KeyRing
 from hublet.doctor import check_sql, checks, database
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import overlay
+from hublet.runtime.images import rootfs
 from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.storage import s3_store
@@ -184,7 +184,7 @@ def test_without_any_image_the_way_out_is_told(tmp_path: Path) -> None:
 def test_how_layers_are_shared_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str | None, found: str
 ) -> None:
-    monkeypatch.setattr(overlay, "find_obstacle", lambda _folder: obstacle)
+    monkeypatch.setattr(rootfs, "find_overlay_obstacle", lambda _folder: obstacle)
     assert checks.check_layers(on(tmp_path)) == [checks.ok("layers", found)]
 
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from hublet.cli.times import parse_duration
+from hublet.cli.options import parse_duration
 from hublet.core.clock import format_duration
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hublet.community.errors import InvalidDay
-from hublet.community.papers.periods import span_of
+from hublet.community.papers.service import span_of
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from hublet.gateway.errors import CannotJoinNetwork, NothingListens
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.attempt_processes import attach_point_of_container
 from hublet.runtime.records import AttachPoint, Runner
-from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from patience import SOON_SECONDS
 from runtime.attempts import HOST, Run, a_runner, eventually, launch
 

@@ -7,7 +7,7 @@ import httpx2
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.jobs.schedules.starter import start_due
+from hublet.jobs.schedules.service import start_due
 from jobs.jobs_api import BODY
 from people import Headers
 

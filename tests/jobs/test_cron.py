@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hublet.core.errors import InvalidRequest
-from hublet.jobs.schedules.cron import describe, next_after, next_runs
+from hublet.jobs.schedules.records import describe_schedule, next_after, next_runs
 
 # A Sunday.
 MOMENT = datetime(2026, 11, 15, 12, 30, 15, 500, tzinfo=UTC)
@@ -89,8 +89,8 @@ def test_what_is_no_schedule(schedule: str, sentence: str) -> None:
 
 
 def test_a_schedule_has_words_and_further_times() -> None:
-    assert describe("@weekly") == "At 00:00 on Sunday"
+    assert describe_schedule("@weekly") == "At 00:00 on Sunday"
     assert [each.day for each in next_runs("0 9 * * mon,fri", MOMENT, count=3)] == [16, 20, 23]
     # The words of what nobody can read are a refusal too.
     with pytest.raises(InvalidRequest):
-        describe("often")
+        describe_schedule("often")

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.runtime.records import RunnerCapabilities
-from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from hublet.runtime.supervisor import runner_selection
 from hublet.runtime.supervisor.runner_selection import RunnerChoice
 from jobs.jobs_api import PATH, Capable, refusal, run

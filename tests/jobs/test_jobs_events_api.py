@@ -10,7 +10,7 @@ import pytest
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
-from hublet.jobs import event_stream
+from hublet.jobs import routes
 from jobs.jobs_api import PATH, run
 from patience import SOON_SECONDS
 from people import Headers
@@ -86,8 +86,8 @@ async def test_a_quiet_stream_shows_that_it_lives_and_ends_with_the_access(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_stream, "KEEP_ALIVE_SECONDS", 0.1)
-    monkeypatch.setattr(event_stream, "_STOP_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(routes, "KEEP_ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(routes, "_STOP_LOOK_SECONDS", 0.1)
     job = await run(client, ada)
     following = asyncio.create_task(client.get(f"{PATH}/{job['id']}/events", headers=ada))
     await asyncio.sleep(0.7)

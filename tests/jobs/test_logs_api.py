@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from hublet.core.database import Database, DatabaseUnavailable, Reader, Row
 from hublet.jobs import store
 from hublet.jobs.errors import JobNotFound
-from hublet.jobs.logs import stream, watcher
+from hublet.jobs.logs import routes, watcher
 from hublet.jobs.logs.reader import PIECE_BYTES, LogPiece, read_piece, sizes_of
-from hublet.jobs.logs.stream import LogRequest
+from hublet.jobs.logs.routes import LogRequest
 from hublet.jobs.logs.watcher import LogWatcher
 from jobs.jobs_api import PATH, run
 from jobs.log_lines import events_in, log_path, say, set_stage
@@ -191,8 +191,8 @@ async def test_a_silent_stream_gives_signs_of_life_and_ends_with_the_access(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert stream.KEEP_ALIVE_SECONDS == 30
-    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.3)
+    assert routes.KEEP_ALIVE_SECONDS == 30
+    monkeypatch.setattr(routes, "KEEP_ALIVE_SECONDS", 0.3)
     job_id = await a_job(client, ada)
     async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         assert await ear.block() == {"": "keep-alive"}
@@ -278,12 +278,12 @@ async def test_a_slow_reader_holds_a_place_in_the_file_and_nothing_else(
         threads.add(threading.current_thread().name)
         return read_piece(log, start, is_over=is_over)
 
-    monkeypatch.setattr(stream, "read_piece", counted)
+    monkeypatch.setattr(routes, "read_piece", counted)
     job_id = await a_job(client, ada)
     say(database, job_id, *("x" * 100 for _ in range(20_000)))
     asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
-    told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
+    told = routes.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 
     first = await anext(told)
     await asyncio.sleep(0.3)
@@ -312,9 +312,9 @@ async def test_what_is_printed_while_the_job_ends_is_told(
             looking._followed[job_id].notify(is_over=True)  # noqa: SLF001 - in the very moment
         return piece
 
-    monkeypatch.setattr(stream, "read_piece", read_and_end)
+    monkeypatch.setattr(routes, "read_piece", read_and_end)
     asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
-    told = stream.follow_log(looking, asked, check_access=nothing, stopping=asyncio.Event())
+    told = routes.follow_log(looking, asked, check_access=nothing, stopping=asyncio.Event())
 
     async with asyncio.timeout(SOON_SECONDS):
         assert events_in("".join([piece async for piece in told])) == said
@@ -326,7 +326,7 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(routes, "KEEP_ALIVE_SECONDS", 0.2)
     job_id = await a_job(client, ada)
 
     async def refuse() -> None:
@@ -334,7 +334,7 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
 
     say(database, job_id, "the first")
     asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
-    told = stream.follow_log(
+    told = routes.follow_log(
         LogWatcher(database), asked, check_access=refuse, stopping=asyncio.Event()
     )
 
@@ -354,7 +354,7 @@ async def test_a_hub_that_stops_ends_the_stream(
     job_id = await a_job(client, ada)
     asked = LogRequest(job_id=job_id, log=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
-    told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
+    told = routes.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 
     asyncio.get_running_loop().call_later(0.1, stopping.set)
 

@@ -11,8 +11,8 @@ from hublet.accounts.records import Role
 from hublet.core import clock
 from hublet.core.clock import micros, now, wire
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.jobs.schedules import starter
-from hublet.jobs.schedules.starter import start_due
+from hublet.jobs.schedules import service
+from hublet.jobs.schedules.service import start_due
 from jobs.jobs_api import initiator_of
 from jobs.log_lines import set_stage
 from jobs.schedules_api import PATH, a_schedule, come_due, due_at, jobs_of, reminders, run_due, show
@@ -240,7 +240,7 @@ async def test_a_failure_of_the_hub_skips_one_time_and_not_all(
         raise ValueError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(starter, "check_commits", fail)
+        broken.setattr(service, "check_commits", fail)
         await run_due(database, scheduled["id"])
     reason = "The hub could not start the job; the log of the hub says why."
     assert await skipped(client, ada, scheduled["id"]) == reason
@@ -262,7 +262,7 @@ async def test_a_database_that_is_away_skips_nothing(
         raise DatabaseUnavailable("away")
 
     with monkeypatch.context() as broken:
-        broken.setattr(starter, "check_commits", fail)
+        broken.setattr(service, "check_commits", fail)
         with pytest.raises(DatabaseUnavailable):
             await start_due(database, scheduled["id"], due_at=due)
     assert await due_at(database, scheduled["id"]) == due

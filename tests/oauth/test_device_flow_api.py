@@ -9,16 +9,15 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import AccessEnded
-from hublet.oauth.devices import service as devices
-from hublet.oauth.devices.records import Device, DeviceState
-from hublet.oauth.devices.service import (
+from hublet.oauth import devices
+from hublet.oauth.devices import (
     USER_CODE_ALPHABET,
     format_user_code,
     new_user_code,
     normalize_user_code,
 )
 from hublet.oauth.grants.context import PollTracker
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, Device, DeviceState
 from hublet.tokens.records import ALL_SCOPES
 from oauth.token_flows import (
     DEVICE,

@@ -10,11 +10,16 @@ from hublet.accounts.records import Role
 from hublet.app import with_edge
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.oauth import devices
 from hublet.oauth.apps import store as apps
 from hublet.oauth.clients import resolve_app
-from hublet.oauth.devices import service as devices
-from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, OAuthApp
+from hublet.oauth.records import (
+    COMMAND_LINE_CLIENT_ID,
+    Device,
+    DeviceState,
+    OAuthApp,
+    StartedDevice,
+)
 from hublet.tokens.records import ALL_SCOPES, Scope
 from oauth.browser_flows import an_app, hidden_fields, signed_in, text_of
 from people import an_organization

@@ -8,7 +8,7 @@ import pytest
 from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.login.records import Session
-from hublet.oauth.keys.id_tokens import issue_id_token
+from hublet.oauth.id_tokens import issue_id_token
 from hublet.tokens.records import Scope
 from oauth.browser_flows import CALLBACK, an_app, hidden_fields, signed_in
 

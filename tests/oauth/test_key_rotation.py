@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hublet.oauth.keys import rotation
-from hublet.oauth.keys.rotation import SigningKey
+from hublet.oauth import signing_keys
+from hublet.oauth.records import SigningKey
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -46,20 +46,20 @@ BOTH = [NEW, OLD]
 def test_one_key_signs_and_all_that_matter_are_shown(
     at: datetime, signs: str, shown: list[str]
 ) -> None:
-    found = rotation.signing_key(BOTH, at=at)
+    found = signing_keys.signing_key(BOTH, at=at)
 
     assert found is not None
     assert found.id == signs
-    assert [key.id for key in rotation.published_keys(BOTH, at=at)] == shown
-    assert [key.id for key in rotation.outdated_keys(BOTH, at=at)] == [
+    assert [key.id for key in signing_keys.published_keys(BOTH, at=at)] == shown
+    assert [key.id for key in signing_keys.outdated_keys(BOTH, at=at)] == [
         key.id for key in BOTH if key.id not in shown
     ]
 
 
 def test_without_keys_nothing_signs_and_nothing_is_due() -> None:
-    assert rotation.signing_key([], at=START) is None
-    assert rotation.published_keys([], at=START) == []
-    assert not rotation.is_next_due([], at=START)
+    assert signing_keys.signing_key([], at=START) is None
+    assert signing_keys.published_keys([], at=START) == []
+    assert not signing_keys.is_next_due([], at=START)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_without_keys_nothing_signs_and_nothing_is_due() -> None:
     ],
 )
 def test_the_next_key_is_made_a_day_ahead(days: int, *, due: bool) -> None:
-    assert rotation.is_next_due([OLD], at=START + days * DAY) is due
+    assert signing_keys.is_next_due([OLD], at=START + days * DAY) is due
 
 
 def test_a_key_that_waits_is_not_made_twice() -> None:
-    assert not rotation.is_next_due(BOTH, at=START + 89.5 * DAY)
+    assert not signing_keys.is_next_due(BOTH, at=START + 89.5 * DAY)

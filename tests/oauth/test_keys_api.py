@@ -12,8 +12,8 @@ from joserfc.jwk import KeySet
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.oauth.keys import service as keys
-from hublet.oauth.keys import store
+from hublet.oauth import signing_keys as keys
+from hublet.oauth import signing_keys_store
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ async def test_a_key_is_replaced_without_a_moment_in_which_a_token_cannot_be_che
     clock.move(timedelta(days=1))
     await keys.replace_keys(database)
     async with database.read() as conn:
-        assert [key.id for key in await store.list_all(conn)] == [ahead[0]["kid"]]
+        assert [key.id for key in await signing_keys_store.list_all(conn)] == [ahead[0]["kid"]]
 
 
 @pytest.mark.usefixtures("moved_clock")

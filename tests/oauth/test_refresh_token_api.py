@@ -13,7 +13,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.sealing import SealBroken
 from hublet.events import AccessEnded
-from hublet.oauth.access import refresh_tokens
+from hublet.oauth.access import issuance
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason, IssuedTokens
@@ -390,12 +390,12 @@ def test_a_kept_answer_opens_only_with_the_token_that_was_presented() -> None:
         scopes=frozenset({Scope.email}),
     )
 
-    sealed = refresh_tokens.seal_response(issued, used_token="hf_rt_old")
+    sealed = issuance.seal_response(issued, used_token="hf_rt_old")
 
-    assert refresh_tokens.unseal_response(sealed, used_token="hf_rt_old") == issued
+    assert issuance.unseal_response(sealed, used_token="hf_rt_old") == issued
     assert b"hf_oauth_a" not in sealed
     with pytest.raises(SealBroken):
-        refresh_tokens.unseal_response(sealed, used_token="hf_rt_other")
+        issuance.unseal_response(sealed, used_token="hf_rt_other")
 
 
 async def test_a_response_that_was_lost_is_given_again(

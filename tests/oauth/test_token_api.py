@@ -16,7 +16,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import AccessEnded
 from hublet.oauth.grants.context import GrantContext
-from hublet.oauth.keys.id_tokens import at_hash
+from hublet.oauth.id_tokens import at_hash
 from oauth.token_flows import (
     REDIRECT_URI,
     TOKEN,

@@ -8,7 +8,7 @@ import pytest
 from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
-from hublet.oauth.claims import claims_of
+from hublet.oauth.id_tokens import claims_of
 from hublet.tokens.records import Scope
 from people import Headers, a_token, a_user, an_organization, sign_in
 

@@ -10,12 +10,12 @@ import httpx2
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
+from hublet.oauth import devices
 from hublet.oauth.apps import client_secrets as secrets
 from hublet.oauth.apps import store as apps
 from hublet.oauth.authorize import codes
 from hublet.oauth.authorize.codes import challenge_of
 from hublet.oauth.authorize.records import NewAuthorizationCode
-from hublet.oauth.devices import service as devices
 from hublet.oauth.records import AppKind, OAuthApp, Permission
 from hublet.tokens.records import Scope
 from people import Headers, a_user

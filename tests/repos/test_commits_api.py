@@ -366,7 +366,7 @@ async def test_an_executable_file_stays_one(database: Database, ada: Headers, re
 
     await repo.commit(ada, file("run", "2"), file("other", "3"))
 
-    tree = trees.get_tree(repository, await repo.head())
+    tree = trees.get_commit(repository, await repo.head()).tree
     assert {item.name: item.filemode for item in tree} == {"run": 0o100755, "other": 0o100644}
 
 

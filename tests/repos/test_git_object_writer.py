@@ -41,7 +41,7 @@ def write(folder: Path, files: dict[str, bytes]) -> str:
             for path, data in files.items()
         }
         repository = bare_repos.open_repository(folder)
-        base = trees.get_tree(repository, root)
+        base = trees.get_commit(repository, root).tree
         applied = apply_changes(repository, base, TreeChanges(puts=puts), writer)
         data = commit_data(draft("Title\n\nMore."), tree=applied.tree, parents=(root,))
         commit = writer.add("commit", data)
@@ -193,7 +193,7 @@ def test_sizes_of_all_lengths_are_packed(folder: Path, size: int) -> None:
 def test_a_tree_reads_as_it_was_written(folder: Path) -> None:
     commit = write(folder, MANY)
     repository = bare_repos.open_repository(folder)
-    _, data = repository.odb.read(trees.get_tree(repository, commit).id)
+    _, data = repository.odb.read(trees.get_commit(repository, commit).tree_id)
 
     assert tree_data(parse_tree(data)) == data
 

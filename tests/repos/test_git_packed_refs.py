@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hublet.repos.git import bare_repos, packed_refs
+from hublet.repos.git import bare_repos
 from hublet.repos.git.process import clean_environment, command
 from repos.git_objects import commit_files
 
@@ -37,10 +37,10 @@ def test_git_finds_what_was_written(folder: Path) -> None:
     names: list[str] = [MAIN, "refs/heads/a-b", "refs/heads/a/c", "refs/tags/größe"]
     refs = dict.fromkeys(names, sha)
 
-    packed_refs.write(folder, refs, version=3)
+    bare_repos.write_packed_refs(folder, refs, version=3)
 
     assert refs_of_git(folder) == refs
-    assert packed_refs.version_of(folder) == 3
+    assert bare_repos.packed_refs_version(folder) == 3
     # Sorted by bytes, because git searches in halves.
     lines = (folder / "packed-refs").read_text().splitlines()
     assert [line.split(" ")[1] for line in lines[1:]] == [
@@ -55,12 +55,12 @@ def test_a_later_state_replaces_an_earlier_one_and_never_the_other_way_round(fol
     first = commit_files(folder, {"a": b"1"})
     second = commit_files(folder, {"a": b"2"})
 
-    packed_refs.write(folder, {MAIN: first}, version=1)
-    packed_refs.write(folder, {MAIN: second}, version=2)
-    packed_refs.write(folder, {MAIN: first}, version=1)
+    bare_repos.write_packed_refs(folder, {MAIN: first}, version=1)
+    bare_repos.write_packed_refs(folder, {MAIN: second}, version=2)
+    bare_repos.write_packed_refs(folder, {MAIN: first}, version=1)
 
     assert refs_of_git(folder) == {MAIN: second}
-    assert packed_refs.version_of(folder) == 2
+    assert bare_repos.packed_refs_version(folder) == 2
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_list_that_is_not_ours_is_replaced(folder: Path, content: bytes | None
     if content is not None:
         (folder / "packed-refs").write_bytes(content)
 
-    before = packed_refs.version_of(folder)
-    packed_refs.write(folder, {}, version=0)
+    before = bare_repos.packed_refs_version(folder)
+    bare_repos.write_packed_refs(folder, {}, version=0)
 
-    assert (before, packed_refs.version_of(folder)) == (None, 0)
+    assert (before, bare_repos.packed_refs_version(folder)) == (None, 0)

@@ -128,9 +128,49 @@ def test_a_cursor_that_names_nothing_goes_on_behind_it(
     assert [entry.path for entry in page] == ["a"]
 
 
+def test_a_name_is_not_taken_for_the_bytes_of_an_id(folder: Path) -> None:
+    repository = bare_repos.open_repository(folder)
+    # An id in which an entry of the name "x" seems to lie, for which nobody has an object.
+    forged = pygit2.Oid(raw=b"12345678100644 x\0" + b"1" * 3)
+    builder = repository.TreeBuilder()
+    builder.insert("a", forged, pygit2.enums.FileMode.COMMIT)
+    builder.insert("x", repository.create_blob(b"x"), pygit2.enums.FileMode.BLOB)
+    who = pygit2.Signature("ada", "ada@example.com", 0, 0)
+    commit = str(repository.create_commit(None, who, who, "m", builder.write(), []))
+
+    assert trees.get_entry(folder, commit, "x").oid == git_sha1(b"x")
+
+
+def test_a_large_folder_is_unpacked_once(folder: Path) -> None:
+    commit = commit_files(folder, {f"{number:05}-{'x' * 40}": b"" for number in range(5000)})
+    whole = trees.list_tree(folder, commit, recursive=False)
+    tree = bare_repos.open_repository(folder)[commit].peel(pygit2.Tree).id
+    (folder / "objects" / str(tree)[:2] / str(tree)[2:]).unlink()
+
+    page = trees.list_tree(folder, commit, recursive=False, after=whole[2499].path, limit=10)
+
+    assert page == whole[2500:2510]
+    assert trees.get_entry(folder, commit, whole[4000].path) == whole[4000]
+
+
+def test_large_folders_are_let_go_when_there_are_too_many() -> None:
+    held = trees.LargeFolders()
+    third = bytes(held.MOST_BYTES // 3)
+    for number in range(3):
+        held.put(("repo", b"%d" % number), third)
+    held.get(("repo", b"0"))
+    held.put(("repo", b"3"), third)
+    held.put(("repo", b"small"), b"x")
+
+    found = [key for key in (b"0", b"1", b"2", b"3", b"small") if held.get(("repo", key))]
+    assert found == [b"0", b"2", b"3"]
+
+
 def test_entries_are_found_by_path_and_the_missing_left_out(folder: Path, commit: str) -> None:
     found = trees.find_entries(
-        folder, commit, ["a/b", "nothing", "a.txt", "", "/a.txt", "a//b.txt", "a.txt/b", "a.txt"]
+        folder,
+        commit,
+        ["a/b", "nothing", "a.txt", "", "/a.txt", "a//b.txt", "a.txt/b", "a\0", "\udc80", "a.txt"],
     )
 
     assert [(entry.path, entry.type) for entry in found] == [

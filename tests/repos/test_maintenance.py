@@ -11,7 +11,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import maintenance
-from hublet.repos.git import bare_repos, packed_refs, quarantine
+from hublet.repos.git import bare_repos, quarantine
 from people import Headers
 from repos.git_objects import commit_files, git_sha1
 from repos.pushes import MAIN, Pusher, a_pusher
@@ -55,13 +55,13 @@ async def test_the_list_of_refs_is_written_when_they_changed_and_only_then(
 ) -> None:
     database, repo_id = pusher.database, pusher.repo.id
     written: list[int] = []
-    write = packed_refs.write
+    write = bare_repos.write_packed_refs
 
     def write_and_note(folder: Path, refs: dict[str, str], *, version: int) -> None:
         written.append(version)
         write(folder, refs, version=version)
 
-    monkeypatch.setattr(packed_refs, "write", write_and_note)
+    monkeypatch.setattr(bare_repos, "write", write_and_note)
     for _ in range(2):
         assert await maintenance.sync_packed_refs(database, repo_id) == pusher.folder
     await pusher.push(("refs/heads/a", None, pusher.head))
@@ -153,7 +153,7 @@ async def test_refs_count_as_the_table_has_them_not_as_git_last_saw_them(
     make_old(pusher.folder)
 
     # The list that git has shows main where it was before the push.
-    assert packed_refs.version_of(pusher.folder) == 0
+    assert bare_repos.packed_refs_version(pusher.folder) == 0
     await maintenance.repack_if_needed(pusher.database, pusher.repo.id)
 
     repository = bare_repos.open_repository(pusher.folder)

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.repos.browse import store, tag_lists
+from hublet.repos import list_index_store
+from hublet.repos.browse import tag_lists
 from people import Headers
 from repositories import a_push, a_repo
 
@@ -121,8 +122,8 @@ async def test_the_work_of_a_list_has_an_end(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(store, "MOST_TAGGED", 2)
-    monkeypatch.setattr(store, "LONGEST_TAGS", 30)
+    monkeypatch.setattr(list_index_store, "MOST_TAGGED", 2)
+    monkeypatch.setattr(list_index_store, "LONGEST_TAGS", 30)
     for name, tags in {"old": ["old"], "two": ["two"], "new": ["new"]}.items():
         await with_tags(client, database, ada, tags, name=name)
     await with_tags(client, database, ada, ["long" * 10], name="long")
@@ -152,3 +153,32 @@ async def test_tasks_are_listed_by_id(client: httpx2.AsyncClient) -> None:
         "spaces": [],
         "widgetModels": [],
     }
+
+
+async def test_a_task_names_the_public_models_of_the_moment(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    for name, visibility in {"first": "public", "liked": "public", "secret": "private"}.items():
+        repo = await a_repo(client, ada, f"ada/{name}", visibility=visibility)
+        await a_push(database, repo, {"README.md": b""}, card={"pipeline_tag": "translation"})
+    await client.post("/api/models/ada/liked/like", headers=ada)
+
+    tasks = (await client.get("/api/tasks", headers=ada)).json()
+
+    assert tasks["translation"]["models"] == [{"id": "ada/liked"}, {"id": "ada/first"}]
+    assert tasks["summarization"]["models"] == []
+
+
+async def test_lists_are_kept_for_a_while(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert await tags_of(client, MODEL_TAGS, "other") == []
+    await with_tags(client, database, ada, ["steam"])
+    assert await tags_of(client, MODEL_TAGS, "other") == []
+
+    monkeypatch.setattr(tag_lists, "KEPT_SECONDS", 0.0)
+
+    assert [tag["id"] for tag in await tags_of(client, MODEL_TAGS, "other")] == ["steam"]

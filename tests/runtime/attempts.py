@@ -13,8 +13,8 @@ from typing import Any
 from hublet.core.config.kinds import ImageSource
 from hublet.jobs.records import Observation, Phase
 from hublet.runtime.records import LaunchOrder, Runner
-from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from hublet.runtime.shim.system import read
 from patience import SOON_SECONDS
 

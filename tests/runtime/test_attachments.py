@@ -14,7 +14,7 @@ from hublet.runtime import cgroups
 from hublet.runtime.attach.attachments import attach, initial_environment
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import Attachment, AttachPoint, AttachRequest, Runner, Terminal
-from hublet.runtime.sandbox.process_runner import NAME as PROCESS
+from hublet.runtime.sandbox.shim_runner import NAME as PROCESS
 from hublet.runtime.shim.system import read
 from patience import SOON_SECONDS
 from runtime.attempts import MIB, Run, a_runner, a_while, eventually, launch, sleepers

@@ -7,7 +7,7 @@ import pytest
 from hublet.jobs.records import Phase
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import BindMount, Runner
-from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from runtime.attempts import launch
 from runtime.runner_contract import RunnerContract, shell
 

@@ -207,7 +207,7 @@ async def test_an_old_hub_fills_its_index_and_goes_on_where_it_was_stopped(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(index, "_BATCH", 2)
+    monkeypatch.setattr(index, "BATCH", 2)
     monkeypatch.setattr(index, "_BATCHES_OF_TASK", 2)
     for number in range(5):
         await a_repo(client, ada, f"ada/engine-{number}")
@@ -215,18 +215,18 @@ async def test_an_old_hub_fills_its_index_and_goes_on_where_it_was_stopped(
     async with database.transaction() as conn:
         # As if the hub were of a version without an index.
         await conn.execute("DELETE FROM tasks")
-        await index.schedule_filling(conn)
-        await index.schedule_filling(conn)
+        await index.FILLING.schedule(conn)
+        await index.FILLING.schedule(conn)
     for _ in range(4):
-        await index.fill(database)
+        await index.FILLING.run(database)
         async with database.transaction() as conn:
             # The process is killed, and starts again.
             await conn.execute("DELETE FROM tasks")
-            await index.schedule_filling(conn)
+            await index.FILLING.schedule(conn)
     await drain(database)
 
     async with database.read() as conn:
-        assert await index.is_filled(conn)
+        assert await index.FILLING.find_part(conn) is None
     assert len(await names(client, "engine")) == 5
     assert await names(client, "ada", kind="users") == ["ada"]
     assert len({row[2] for row in await rows(database, "search_documents")}) == 7

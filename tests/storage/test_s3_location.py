@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from hublet.core.startup import CannotStart
-from hublet.storage.s3_location import S3Location, find_credentials
-from hublet.storage.s3_signing import S3Credentials, presign
+from hublet.storage.s3_location import S3Credentials, S3Location, find_credentials, presign
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"}
 FILE = """

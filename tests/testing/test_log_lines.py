@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hublet.testing.log_lines import MAX_LINE_CHARACTERS, MAX_LINES, readable_log
+from hublet.testing.session import MAX_LINE_CHARACTERS, MAX_LINES, readable_log
 
 
 @pytest.mark.parametrize(

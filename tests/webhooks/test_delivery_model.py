@@ -19,7 +19,7 @@ from hublet.core.database import open_database
 from hublet.core.hub import Hub
 from hublet.core.ids import new_object_id
 from hublet.core.sealing import KeyRing
-from hublet.webhooks.delivery import leases
+from hublet.webhooks.delivery import claims
 from hublet.webhooks.delivery.engine import DeliveryEngine
 from hublet.webhooks.records import WebhookSecrets
 from hublet.webhooks.sealed_secrets import seal
@@ -173,7 +173,7 @@ class Deliveries(RuleBasedStateMachine):
             await asyncio.gather(*mine, return_exceptions=True)
             await self.deliverer._dispatcher._sender.close()  # noqa: SLF001
             async with self.database.transaction() as conn:
-                await leases.release(conn, worker=self.worker)
+                await claims.release(conn, worker=self.worker)
             self.begin()
 
         self.run(die())

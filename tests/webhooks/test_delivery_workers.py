@@ -4,7 +4,7 @@ import asyncio
 
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
-from hublet.webhooks.delivery import leases, store
+from hublet.webhooks.delivery import claims, store
 from hublet.webhooks.delivery.engine import DeliveryEngine
 from outgoing_servers import Stranger
 from scratch_database import wait_until
@@ -112,7 +112,7 @@ async def test_what_a_dead_worker_held_is_taken_over(database: Database) -> None
             await settle(deliverer)
             assert receiver.requests == []
             async with database.transaction() as conn:
-                assert await leases.release(conn, worker=worker) == 20
+                assert await claims.release(conn, worker=worker) == 20
             await settle(deliverer)
     assert len(receiver.requests) == 20
     assert {each["attempts"] for each in await deliveries_of(database, webhook_id)} == {1}

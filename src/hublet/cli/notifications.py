@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hublet.cli import notification_settings
-from hublet.cli.options import EXAMPLE_ID, Yes, new_group
+from hublet.cli.options import EXAMPLE_ID, Yes, new_group, parse_past_time
 from hublet.cli.output import CommandResult, Table, align, format_cell, parse_time, say
 from hublet.cli.remote_command import add_remote_command, confirm
-from hublet.cli.times import parse_past_time
 
 if TYPE_CHECKING:
     from hublet.client import Hub

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hublet.cli.local_command import add_change_command, add_list_command
-from hublet.cli.options import new_group, parse_scopes
+from hublet.cli.options import new_group, parse_duration, parse_scopes
 from hublet.cli.output import CommandResult, Table
-from hublet.cli.times import parse_duration
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,9 +8,9 @@ from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
 from hublet.community import blogs as community_blogs
-from hublet.community.blog_schemas import Blog, BlogCard, CreateBlog, UpdateBlog
 from hublet.community.comment_routes import CommentedKind, create_comments_router
 from hublet.community.errors import BlogUpdateEmpty
+from hublet.community.publication_schemas import Blog, BlogCard, CreateBlog, UpdateBlog
 from hublet.community.threads import store
 from hublet.community.threads.records import Accounts, Thread, ThreadKind
 from hublet.core.database import Reader

@@ -9,7 +9,7 @@ from pydantic import MISSING
 from hublet.accounts.organizations.store import find_accounts
 from hublet.community import posts as community_posts
 from hublet.community.comment_routes import CommentedKind, create_comments_router
-from hublet.community.post_schemas import CreatePost, Post, Posts
+from hublet.community.publication_schemas import CreatePost, Post, Posts
 from hublet.community.threads import store
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.database import Reader

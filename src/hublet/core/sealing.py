@@ -1,15 +1,20 @@
-"""Master keys: digests of secrets that are only compared, encryption of secrets that are needed."""
+"""Master keys: digests of secrets that are only compared, encryption of secrets that are needed,
+and signed documents: what this hub wrote, and reads again when somebody brings it back.
+"""
 
 import base64
 import os
 import re
 import stat
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache
+from hmac import compare_digest
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -206,3 +211,22 @@ def _read(path: Path) -> str:
         # A byte that is not ASCII makes its entry invalid; the error of a strict decoder
         # would carry the whole file with it.
         return file.read().decode("ascii", "replace")
+
+
+_Document = TypeVar("_Document")
+
+
+def sign(document: Any, *, kind: str, keys: KeyRing) -> str:
+    """Return a document as text that nobody can change; a kind's signature is good for no other."""
+    body = urlsafe_b64encode(msgspec.json.encode(document)).decode()
+    return f"{body}.{keys.digest(kind, body).hex()}"
+
+
+def read_signed(text: str, type_: type[_Document], *, kind: str, keys: KeyRing) -> _Document | None:
+    """Return the document of a text; None unless this hub signed it."""
+    body, _, signature = text.partition(".")
+    given = signature.encode("utf-8", "surrogatepass")
+    good = [each.hex().encode() for each in keys.digests(kind, body)]
+    if not any(compare_digest(each, given) for each in good):
+        return None
+    return msgspec.json.decode(urlsafe_b64decode(body), type=type_)

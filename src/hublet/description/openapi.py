@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 import hublet
 from hublet.description.error_responses import ERROR_SCHEMA, HEADERS, shared_responses
-from hublet.description.operations import DescribedRoute, complete, drop_titles
-from hublet.description.tags import tag_objects
+from hublet.description.operations import DescribedRoute, complete, drop_titles, tag_objects
 
 _ABOUT = """\
 A hub for repositories, webhooks, jobs and notifications that you run yourself.

@@ -21,7 +21,7 @@ from hublet.core.outgoing import OutgoingFailed
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
 from hublet.repos.packs.cache_usage import cached_sizes
-from hublet.runtime.images import overlay
+from hublet.runtime.images import rootfs
 from hublet.runtime.images.pulled_files import images_folder
 from hublet.runtime.images.registry_client import RegistryTransport
 from hublet.runtime.images.rootfs import HOST
@@ -328,7 +328,7 @@ def check_layers(settings: Settings) -> list[Finding]:
     folder = next((each for each in (images_folder(data_dir), data_dir) if each.is_dir()), None)
     if folder is None or not os.access(folder, os.W_OK):
         return []
-    if (obstacle := overlay.find_obstacle(folder.resolve())) is None:
+    if (obstacle := rootfs.find_overlay_obstacle(folder.resolve())) is None:
         return [ok(_LAYERS, "Jobs share the layers of images as an overlay.")]
     return [ok(_LAYERS, f"Jobs share images by hard links, for there is no overlay; {obstacle}.")]
 

@@ -14,10 +14,8 @@ from hublet.jobs.logs import store
 from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.logs.source import chunk_keys
 from hublet.jobs.records import LogPart
-from hublet.jobs.schedules.service import START_TASK
-from hublet.jobs.schedules.starter import start_due
+from hublet.jobs.schedules.service import START_TASK, start_due
 from hublet.jobs.service import REMOVE_FOLDER, TIDY_LOG
-from hublet.storage.holds import after_backups
 from hublet.storage.object_store import (
     NEVER,
     ObjectKey,
@@ -26,6 +24,7 @@ from hublet.storage.object_store import (
     has_shared_store,
     open_store,
 )
+from hublet.storage.removals import after_backups
 
 SWEEP_LOGS = "jobs.sweep-logs"
 _INTERVAL = timedelta(days=1)

@@ -1,12 +1,16 @@
-"""HTTP for jobs: run, list, inspect, change, follow."""
+"""HTTP for jobs: run, list, inspect, change, follow; and the event stream of a job: each stage and message."""
 
+import asyncio
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from fastapi import Request
 from starlette.responses import Response
 
+from hublet.core.clock import monotonic
+from hublet.core.database import Database
 from hublet.core.http import Conn, Db, ReadConn, Router
-from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, CheckAccess, EventStream
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.jobs import hardware, service, store
@@ -19,20 +23,58 @@ from hublet.jobs.auth import (
     JobUsageMeter,
     recheck_access,
 )
-from hublet.jobs.event_stream import follow_events
 from hublet.jobs.logs.routes import router as logs_router
 from hublet.jobs.metrics import follow_metrics
 from hublet.jobs.presenter import render, render_all
+from hublet.jobs.records import JOBS, StageEvent
 from hublet.jobs.request_schemas import Expose, JobRequest
 from hublet.jobs.schedules.routes import router as schedules_router
 from hublet.jobs.schemas import (
     Hardware,
     JobAuthorization,
     JobCount,
+    JobEvent,
     JobPermission,
     JobResponse,
     UpdateLabels,
 )
+
+KEEP_ALIVE_SECONDS = 30.0
+# The channel wakes for every job; so often at most this one is read.
+_LEAST_PAUSE_SECONDS = 0.1
+_STOP_LOOK_SECONDS = 1.0
+
+
+async def follow_events(
+    database: Database, job_id: str, *, check_access: CheckAccess, stopping: asyncio.Event
+) -> AsyncGenerator[str]:
+    """Yield every event of a job so far, then those that come, until the job is over.
+
+    The access is checked with each keep-alive.
+    """
+    sent, spoke_at = set[str](), monotonic()
+    with database.subscribe(JOBS) as changes:
+        while not stopping.is_set():
+            async with database.read() as conn:
+                events = await store.list_events(conn, job_id)
+            for event in events:
+                if event.id not in sent:
+                    yield _event(event)
+                    sent.add(event.id)
+                    spoke_at = monotonic()
+            if any(event.stage.is_terminal for event in events):
+                return
+            if monotonic() >= spoke_at + KEEP_ALIVE_SECONDS:
+                await check_access()
+                yield ": keep-alive\n\n"
+                spoke_at = monotonic()
+            await changes.wait(timeout=_STOP_LOOK_SECONDS)
+            await asyncio.sleep(_LEAST_PAUSE_SECONDS)
+
+
+def _event(event: StageEvent) -> str:
+    return f"event: status\nid: {event.id}\ndata: {JobEvent.of(event).model_dump_json()}\n\n"
+
 
 router = Router(tags=["jobs"])
 metrics_router = Router(tags=["jobs"])

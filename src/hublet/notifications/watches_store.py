@@ -60,6 +60,14 @@ async def list_watched(conn: Reader, *, user_id: str) -> list[SubscriptionEntry]
     return [_watched_record(row) for row in rows]
 
 
+async def list_watched_organizations(conn: Reader, *, user_id: str) -> set[str]:
+    """Return the ids of the organizations that a user watches."""
+    rows = await conn.fetch_all(
+        "SELECT target_id FROM watches WHERE user_id = $1 AND type = 'org'", user_id
+    )
+    return {row["target_id"] for row in rows}
+
+
 async def count_watched(conn: Reader, *, user_id: str) -> int:
     count: int = await conn.fetch_value("SELECT count(*) FROM watches WHERE user_id = $1", user_id)
     return count

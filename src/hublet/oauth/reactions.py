@@ -14,11 +14,11 @@ from hublet.events import (
     RepoDeleted,
 )
 from hublet.oauth import pruning
+from hublet.oauth import signing_keys as keys
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import client_secrets
-from hublet.oauth.keys import service as keys
 from hublet.oauth.publishers import service as publishers
 
 

@@ -1,10 +1,13 @@
-"""Records of OAuth: an app, what a person allows it (permission), a permission in use (access),
-and where a response to an authorization request goes.
+"""Records of OAuth: an app, what a person allows it (permission), a permission in use (access), where a
+response to an authorization request goes, a device login, and a signing key.
 """
 
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from hublet.accounts.records import OrganizationPlan
 from hublet.core.dataclasses import dataclass
 from hublet.tokens.records import Scope
 
@@ -93,3 +96,65 @@ class RedirectTarget:
 
     redirect_uri: str
     state: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningKey:
+    """A key that signs ID tokens."""
+
+    # The thumbprint of the public key (RFC 7638).
+    id: str
+    sealed_private: bytes = field(repr=False)
+    # As a JWK, with its use and algorithm.
+    public: dict[str, Any]
+    created_at: datetime
+    # Published from its creation on, so that clients know it when it begins to sign.
+    signs_from: datetime
+
+
+class DeviceState(StrEnum):
+    pending = "pending"
+    approved = "approved"
+    denied = "denied"
+    consumed = "consumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    digest: str
+    app_id: str
+    scopes: frozenset[Scope]
+    state: DeviceState
+    # Seconds between two polls; grows with each one that comes too early.
+    interval: int
+    # Address and program of the device, for the person who decides.
+    address: str | None = None
+    agent: str | None = None
+    # Who decided, and when they last signed in.
+    user_id: str | None = None
+    organization_ids: frozenset[str] = frozenset()
+    authenticated_at: datetime | None = None
+    created_at: datetime
+    expires_at: datetime
+    # The access that it gave when it was used.
+    access_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedDevice:
+    """The two codes of a request, which are not stored: one for the app, one for the person."""
+
+    device_code: str
+    # As people read it, `WDJB-MJHT`.
+    user_code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeTerms:
+    """Terms of token exchange of the organization that an app is bound to."""
+
+    organization_id: str
+    organization_name: str
+    plan: OrganizationPlan
+    # How long a token lives.
+    seconds: int

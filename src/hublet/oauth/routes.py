@@ -18,18 +18,18 @@ from hublet.core.hub import Hub, Switch
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.schema import Done
 from hublet.oauth import service
+from hublet.oauth import signing_keys as keys
 from hublet.oauth.apps.routes import logos_router as app_logos
 from hublet.oauth.apps.routes import organizations_router as organization_apps
 from hublet.oauth.apps.routes import router as apps
 from hublet.oauth.apps.routes import secrets_router as app_secrets
 from hublet.oauth.auth import CLIENT_AUTHENTICATION, grant_context_of, read_request
 from hublet.oauth.authorize.routes import router as authorize
-from hublet.oauth.claims import claims_of
 from hublet.oauth.client_metadata import registration
 from hublet.oauth.client_metadata.registration import METADATA_BODY, RegisteredClient
 from hublet.oauth.discovery import Discovery, Jwks, discovery_document
 from hublet.oauth.errors import to_oauth_error
-from hublet.oauth.keys import service as keys
+from hublet.oauth.id_tokens import claims_of
 from hublet.oauth.pages.applications import router as application_pages
 from hublet.oauth.pages.connected_apps import api_router as accesses_api
 from hublet.oauth.pages.connected_apps import pages_router as connected_apps_pages

@@ -9,17 +9,16 @@ from typing import Any
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.limits import RateLimit, raise_when_exceeded
-from hublet.oauth.access import refresh_tokens
+from hublet.oauth import devices
+from hublet.oauth.access import issuance
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.clients import authenticate, resolve_app
-from hublet.oauth.devices import service as devices
-from hublet.oauth.devices.records import StartedDevice
 from hublet.oauth.errors import InvalidClient, OAuthError, UnknownApp
 from hublet.oauth.grants import GRANTS
 from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest
-from hublet.oauth.keys.id_tokens import issue_id_token
-from hublet.oauth.records import OAuthApp
+from hublet.oauth.id_tokens import issue_id_token
+from hublet.oauth.records import OAuthApp, StartedDevice
 from hublet.oauth.scopes import format_scopes, scopes_requested_by
 from hublet.tokens import service as tokens
 from hublet.tokens import store as token_store
@@ -146,7 +145,7 @@ def _granted_scopes(token: TokenRecord) -> frozenset[Scope]:
 
 
 async def _introspect_refresh_token(conn: Reader, app: OAuthApp, value: str) -> dict[str, Any]:
-    refresh = await refresh_tokens.find(conn, value)
+    refresh = await issuance.find_refresh_token(conn, value)
     if refresh is None or not refresh.is_alive or refresh.replaced_at is not None:
         return INACTIVE
     permission = refresh.access.permission

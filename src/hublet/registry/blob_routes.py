@@ -17,8 +17,14 @@ from hublet.core.http.request_bodies import RequestBody
 from hublet.registry import access, service, uploads
 from hublet.registry.auth import RegistryCaller
 from hublet.registry.errors import BlobNotFound, InvalidDigest, InvalidImageName
-from hublet.registry.names import check_digest, is_digest, parse_image_name
-from hublet.registry.records import ImageKey, ImageName, Upload
+from hublet.registry.records import (
+    ImageKey,
+    ImageName,
+    Upload,
+    check_digest,
+    is_digest,
+    parse_image_name,
+)
 from hublet.registry.schemas import BLOB, BLOB_STORED, SESSION, TAKES_BYTES, error_responses
 from hublet.registry.tokens import RegistryIdentity
 from hublet.registry.uploads import BodyBroken, UploadBody

@@ -24,8 +24,7 @@ from hublet.registry.image_documents import (
     read_config,
     read_manifest,
 )
-from hublet.registry.names import is_digest
-from hublet.registry.records import ListedTag, RepoImage, ShownManifest, TagPosition
+from hublet.registry.records import ListedTag, RepoImage, ShownManifest, TagPosition, is_digest
 from hublet.repos import blobs_store
 from hublet.repos.records import Repo
 from hublet.storage.contents import ContentSource

@@ -6,7 +6,7 @@ from fastapi import Query
 
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
-from hublet.registry import catalog, retention
+from hublet.registry import catalog, collection
 from hublet.registry.catalog_schemas import (
     Container,
     ContainerImage,
@@ -115,7 +115,7 @@ async def get_container_retention(
 ) -> ContainerRetention:
     """Show which images of a container are kept."""
     repo = await repos.get(conn, caller, address, Right.manage)
-    return ContainerRetention.of(await retention.get_rule(conn, repo))
+    return ContainerRetention.of(await collection.get_retention_rule(conn, repo))
 
 
 @router.put(f"{CONTAINER}/retention")
@@ -124,6 +124,6 @@ async def set_container_retention(
 ) -> ContainerRetention:
     """Set which images of a container are kept; what goes is removed within the hour."""
     repo = await repos.get(conn, caller, address, Right.manage)
-    rule = body.rule(await retention.get_rule(conn, repo))
-    await retention.set_rule(conn, caller, repo, rule)
+    rule = body.rule(await collection.get_retention_rule(conn, repo))
+    await collection.set_retention_rule(conn, caller, repo, rule)
     return ContainerRetention.of(rule)

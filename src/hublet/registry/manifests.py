@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hublet.registry.errors import DigestMismatch, InvalidManifest
-from hublet.registry.names import is_digest
-from hublet.registry.records import Descriptor, ParsedManifest
+from hublet.registry.records import Descriptor, ParsedManifest, is_digest
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"

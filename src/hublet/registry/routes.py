@@ -44,8 +44,7 @@ from hublet.registry.errors import (
     error_body,
 )
 from hublet.registry.manifests import OCI_INDEX, parse_manifest
-from hublet.registry.names import check_digest, check_tag
-from hublet.registry.records import ImageName, Referrer
+from hublet.registry.records import ImageName, Referrer, check_digest, check_tag
 from hublet.registry.schemas import (
     MANIFEST,
     MANIFEST_PUSHED,

@@ -21,7 +21,6 @@ from hublet.registry.errors import (
     ManifestNotFound,
     MissingReferences,
 )
-from hublet.registry.names import is_digest
 from hublet.registry.records import (
     Descriptor,
     ImageKey,
@@ -30,6 +29,7 @@ from hublet.registry.records import (
     ParsedManifest,
     Referrer,
     RegistryBlob,
+    is_digest,
 )
 from hublet.registry.tokens import RegistryIdentity
 from hublet.repos import service as repos

@@ -11,11 +11,9 @@ from datetime import timedelta
 from hublet.core.clock import micros
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
-from hublet.core.sealing import KeyRing
-from hublet.core.signing import read_signed, sign
+from hublet.core.sealing import KeyRing, read_signed, sign
 from hublet.registry.errors import InvalidImageName, InvalidTokenForm, RegistryTokenNeeded
-from hublet.registry.names import parse_image_name
-from hublet.registry.records import ImageName
+from hublet.registry.records import ImageName, parse_image_name
 from hublet.repos.records import Right
 from hublet.tokens.delegations import Delegation
 from hublet.tokens.records import Caller

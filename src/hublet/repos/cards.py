@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from hublet.core import yaml_loader
 from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml, TooMuchYaml
 from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import CardTooLong, InvalidCard
+from hublet.repos.evaluations import read_evaluations
 from hublet.repos.git import trees
-from hublet.repos.records import Card, Repo, RepoType
+from hublet.repos.records import Card, LinkKind, Repo, RepoLink, RepoType
 
 README = "README.md"
 
@@ -47,6 +49,13 @@ _DATASET_PREFIXES = {
     "size_categories": "size_categories:",
     "tags": "",
 }
+# Links: each field with what it names.
+_LINKS = {
+    "models": LinkKind.model,
+    "datasets": LinkKind.dataset,
+    "base_model": LinkKind.base_model,
+}
+_MOST_LINKS = 200
 _MOST_TAGS = 1000
 _MOST_PROBLEMS = 20
 
@@ -54,6 +63,10 @@ _NO_METADATA = (
     "There is no metadata at the top of README.md; it helps others to find the repository."
 )
 _LONGEST_TAG = 200
+_LONGEST_DESCRIPTION = 1000
+_CITATION = re.compile(
+    r"^```[a-z]*[ \t]*\r?\n(@[a-z]+\{[^`]{1,10000})^```", re.MULTILINE | re.IGNORECASE
+)
 
 # For a space whose card has none.
 DEFAULT_EMOJI = "🚀"
@@ -146,10 +159,41 @@ def tags_of(data: dict[str, Any] | None, type: RepoType) -> tuple[str, ...]:  # 
     return tuple(dict.fromkeys(tag for tag in tags if len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
 
 
+def links_of(card: Card) -> tuple[RepoLink, ...]:
+    """Return what lists can be filtered by: the tags, and the repositories that the card names."""
+    named = [
+        RepoLink(kind, value.casefold())
+        for name, kind in _LINKS.items()
+        for value in islice(_strings((card.data or {}).get(name)), _MOST_LINKS)
+        if len(value) <= _LONGEST_TAG
+    ]
+    if any(link.kind is not LinkKind.base_model for link in named):
+        named.append(RepoLink(LinkKind.linked, ""))
+    tags = (RepoLink(LinkKind.tag, tag.casefold()) for tag in card.tags)
+    return tuple(dict.fromkeys([*named, *tags]))
+
+
 def _strings(value: Any) -> Iterator[str]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and item.strip():
             yield item.strip()
+
+
+def names_in(card: dict[str, Any] | None, field: str) -> list[str]:
+    """Return the repositories that a field of a card names, each once."""
+    return list(dict.fromkeys(islice(_strings((card or {}).get(field)), _MOST_LINKS)))
+
+
+def description_of(text: str) -> str | None:
+    """Return the beginning of a README.md on one line; None when it says nothing."""
+    words = " ".join(text[:_LONGEST_DESCRIPTION].split())
+    return f"{words}…" if len(text) > _LONGEST_DESCRIPTION else words or None
+
+
+def citation_of(text: str) -> str | None:
+    """Return the first BibTeX entry in a fence of a README.md."""
+    match = _CITATION.search(text)
+    return match[1].strip() if match else None
 
 
 def emoji_of(space: Repo) -> str:
@@ -177,7 +221,10 @@ pinned: false
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word
     """Return the card of a commit; an empty one when README.md is missing or invalid."""
     content = _read_readme(folder, commit)
-    return Card() if content is None else parse_card(content, type)
+    card = Card() if content is None else parse_card(content, type)
+    if type is not RepoType.model:
+        return card
+    return replace(card, evaluations=read_evaluations(folder, commit, card.data))
 
 
 def read_text(folder: Path, commit: str) -> str:

@@ -13,6 +13,7 @@ from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.repos import blobs_store, lifecycle, service
+from hublet.repos.browse import list_index
 from hublet.repos.cards import read_card
 from hublet.repos.errors import GitFailed, RepoFolderGone, StorageUnavailable
 from hublet.repos.git import bare_repos
@@ -28,6 +29,7 @@ from hublet.repos.records import (
     Ref,
     Repo,
     RepoAddress,
+    RepoType,
     Right,
     Visibility,
 )
@@ -134,5 +136,7 @@ async def _add(conn: Connection, source: Repo, repo: Repo, content: _CopiedConte
         await packs_store.add_first(conn, repo.id, content.packs.packs, created_by=repo.creator_id)
     await blobs_store.link_those_of(conn, repo.id, source_id=source.id)
     await schedule_cutting(conn)
+    if repo.type is RepoType.model:
+        await list_index.schedule_count(conn, repo.id)
     await check_quota(conn, repo.owner_id, 0)
     return repo

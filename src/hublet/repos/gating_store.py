@@ -36,6 +36,18 @@ async def find(conn: Reader, repo_id: str, *, user_id: str) -> GateRequest | Non
     return _record(row) if row else None
 
 
+async def list_granted_ids(conn: Reader, *, user_id: str, limit: int) -> list[str]:
+    """Return the repositories that were opened to a user, the last first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT repo_id FROM access_requests WHERE user_id = $1 AND status = $2
+        ORDER BY id DESC LIMIT $3
+        """,
+        user_id, AccessStatus.accepted, limit,
+    )  # fmt: skip
+    return [row["repo_id"] for row in rows]
+
+
 async def find_by_id(conn: Reader, repo_id: str, *, request_id: str) -> GateRequest | None:
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} FROM access_requests a WHERE a.repo_id = $1 AND a.id = $2",

@@ -11,7 +11,7 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoFolderGone
-from hublet.repos.git import bare_repos, packed_refs, quarantine
+from hublet.repos.git import bare_repos, quarantine
 from hublet.repos.packs import compaction
 from hublet.repos.packs.cache import hold, is_listed, path_of
 from hublet.repos.refs import store as ref_store
@@ -36,7 +36,10 @@ async def sync_packed_refs(database: Database, repo_id: str) -> Path:
     async with database.read() as conn:
         # The version is read first: refs that change in between are then merely newer than it.
         version = await ref_store.version_of(conn, repo_id)
-    if await asyncio.to_thread(packed_refs.version_of, path_of(database, repo_id)) == version:
+    if (
+        await asyncio.to_thread(bare_repos.packed_refs_version, path_of(database, repo_id))
+        == version
+    ):
         # Whoever wrote the list had all that its refs point to; the packs may be gone by now.
         return await repos.open_folder(database, repo_id)
     async with database.read() as conn:
@@ -44,7 +47,7 @@ async def sync_packed_refs(database: Database, repo_id: str) -> Path:
     # After the refs, so that it has all that they point to.
     folder = await repos.open_folder(database, repo_id)
     try:
-        await asyncio.to_thread(packed_refs.write, folder, current, version=version)
+        await asyncio.to_thread(bare_repos.write_packed_refs, folder, current, version=version)
     except FileNotFoundError:
         raise RepoFolderGone from None
     return folder

@@ -39,7 +39,6 @@ from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
 from hublet.repos.packs.compaction import sweep as sweep_packs
 from hublet.storage.epochs import get_epoch_start
-from hublet.storage.holds import check_not_held
 from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,
@@ -49,7 +48,7 @@ from hublet.storage.object_store import (
     open_store,
     xorb_key,
 )
-from hublet.storage.removals import remove_objects
+from hublet.storage.removals import check_not_held, remove_objects
 from hublet.storage.xorbs import footer_size
 
 PRUNE_BLOBS = "blobs.sweep"

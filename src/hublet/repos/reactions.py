@@ -5,18 +5,21 @@ from typing import Any
 
 from hublet.core.database import Connection, Database
 from hublet.core.file_cache import cache_in
-from hublet.core.outbox import reacts_to
+from hublet.core.outbox import reacts_in_transaction_to, reacts_to
 from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
+from hublet.repos.browse import list_index
+from hublet.repos.browse.list_index import ParameterCount
 from hublet.repos.files.changes import forget_changes
 from hublet.repos.git import bare_repos
 from hublet.repos.lfs import direct_uploads
 from hublet.repos.packs.cache import path_of
+from hublet.repos.records import MAIN, RepoType
 from hublet.repos.xet import ingestion
 from hublet.storage import chunker
-from hublet.storage.holds import after_backups
+from hublet.storage.removals import after_backups
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
@@ -73,3 +76,27 @@ async def plan_packing(conn: Connection, event: RepoContentUpdated) -> None:
 @after_backups(maintenance.REPACK)
 async def pack(database: Database, body: dict[str, Any]) -> None:
     await maintenance.repack_if_needed(database, body["repo_id"])
+
+
+@reacts_in_transaction_to(RepoContentUpdated)
+async def plan_parameter_count(conn: Connection, event: RepoContentUpdated) -> None:
+    moves_main = any(update.ref == MAIN for update in event.updated_refs)
+    if event.repo.type == RepoType.model and moves_main:
+        await list_index.schedule_count(conn, event.repo.id)
+
+
+@handles_slowly(list_index.COUNT_PARAMETERS, reads=ParameterCount)
+async def count_parameters(database: Database, count: ParameterCount) -> None:
+    await list_index.refresh_parameters(database, count.repo_id)
+
+
+@handles_slowly(list_index.SCORE)
+async def update_scores(database: Database, _body: dict[str, Any]) -> None:
+    async with database.transaction() as conn:
+        await list_index.schedule_scores(conn, delay=list_index.SCORE_EVERY)
+    await list_index.update_scores(database)
+
+
+@handles_slowly(list_index.FILL)
+async def fill_list_index(database: Database, _body: dict[str, Any]) -> None:
+    await list_index.fill(database)

@@ -90,6 +90,9 @@ class Repo:
     total_files: int = 0
     downloads: int = 0
     likes: int = 0
+    trending_score: int = 0
+    # Of a model: its parameters by type, from the headers of its safetensors files.
+    safetensors: dict[str, int] | None = None
     created_at: datetime
     updated_at: datetime
 
@@ -201,11 +204,65 @@ class NewBranch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """A value that a model reached in a task of a dataset, as its repository states it."""
+
+    # owner/name, as names are compared.
+    dataset_key: str
+    task_id: str
+    value: float
+    # The file that states it.
+    filename: str
+    # Address, and if known the name and the account, of where it comes from.
+    source: dict[str, str] = field(default_factory=dict)
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """The metadata at the top of README.md, and the tags that follow from it."""
+    """The metadata at the top of README.md, and what follows from it."""
 
     data: dict[str, Any] | None = None
     tags: tuple[str, ...] = ()
+    # None: they are as they were before.
+    evaluations: tuple[EvaluationResult, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedResult:
+    """A result with the model that states it."""
+
+    model: Repo
+    result: EvaluationResult
+    # As the headers of its weights say.
+    parameters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedModel:
+    """A place on the leaderboard of a dataset."""
+
+    rank: int
+    best: RankedResult
+
+
+class LinkKind(StrEnum):
+    """What a repository has in common with others that a list can be filtered by."""
+
+    tag = "tag"
+    model = "model"
+    dataset = "dataset"
+    base_model = "base_model"
+    # To any model or dataset; the target is empty.
+    linked = "linked"
+
+
+@dataclass(frozen=True, slots=True)
+class RepoLink:
+    """A tag of a repository, or a repository that its card names; in lower case."""
+
+    kind: LinkKind
+    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

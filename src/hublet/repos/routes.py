@@ -29,7 +29,7 @@ from hublet.repos import (
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
 from hublet.repos.auth import ANY_REPO, GIT_REPO, GIT_TAGS, MOVED, AnyRepo, GitRepo, body_of
-from hublet.repos.browse import download_routes
+from hublet.repos.browse import content_routes, download_routes
 from hublet.repos.browse import routes as browse_routes
 from hublet.repos.commits import routes as commit_routes
 from hublet.repos.duplication import NewCopy
@@ -98,6 +98,8 @@ ROUTERS: tuple[Router, ...] = (
     ref_routes.router,
     commit_routes.cards_router,
     browse_routes.trees_router,
+    content_routes.router,
+    content_routes.leaderboards_router,
     download_routes.router,
     lfs_routes.router,
     lfs_routes.transfers_router,

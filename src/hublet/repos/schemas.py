@@ -5,10 +5,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import MISSING, Field, StringConstraints
 
 from hublet.accounts import records as groups
+from hublet.accounts.avatars import avatar_url
+from hublet.accounts.records import Account, OwnerType
 from hublet.accounts.schemas import UserCard
 from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
 from hublet.repos import records
-from hublet.repos.records import Repo
+from hublet.repos.evaluations import is_error
+from hublet.repos.records import RankedModel, Repo
 
 RepoTypeName = Literal["model", "dataset", "space", "kernel", "bucket", "container"]
 VisibilityName = Literal["public", "private", "protected"]
@@ -251,3 +254,106 @@ class RepoStorage(Schema):
 
 class OwnerStorage(RepoStorage):
     limit: Annotated[int | None, Field(description="The most raw bytes; null: there is no limit.")]
+
+
+class LeaderboardAuthor(Schema):
+    """The owner of a model."""
+
+    id: Annotated[ObjectId, Field(alias="_id")]
+    name: str
+    fullname: str
+    avatarUrl: str
+    type: Literal["user", "org"]
+    # The public service knows people of its own; this hub has none of these.
+    isHf: bool = False
+    isHfAdmin: bool = False
+    isMod: bool = False
+    # Of users.
+    isPro: bool | MISSING = MISSING
+
+    @classmethod
+    def of(cls, account: Account, *, base_url: str) -> Self:
+        is_organization = account.type is OwnerType.organization
+        return cls.model_validate(
+            {
+                "_id": account.id,
+                "name": account.name,
+                "fullname": account.fullname,
+                "avatarUrl": avatar_url(base_url, account.id),
+                "type": "org" if is_organization else "user",
+                "isPro": MISSING if is_organization else False,
+            }
+        )
+
+
+class ResultSource(Schema):
+    """Where a result comes from, as the model states it."""
+
+    url: str
+    name: str | MISSING = MISSING
+    isExternal: Annotated[bool, Field(description="The address is none of this hub.")]
+
+
+class LeaderboardEntry(Schema):
+    """A model with its best result; equal results share a rank."""
+
+    rank: int
+    modelId: str
+    author: LeaderboardAuthor
+    value: float
+    verified: Annotated[bool, Field(description="Always false: this hub verifies no results.")] = (
+        False
+    )
+    source: ResultSource | MISSING = MISSING
+    filename: Annotated[str, Field(description="The file of the model that states the result.")]
+    notes: str | MISSING = MISSING
+    lower_is_better: Literal[True] | MISSING = MISSING
+    num_parameters: int | MISSING = MISSING
+
+    @classmethod
+    def of(cls, ranked: RankedModel, owner: Account, *, base_url: str) -> Self:
+        best, result = ranked.best, ranked.best.result
+        return cls(
+            rank=ranked.rank,
+            modelId=best.model.full_name,
+            author=LeaderboardAuthor.of(owner, base_url=base_url),
+            value=result.value,
+            source=_source(result.source, base_url),
+            filename=result.filename,
+            notes=result.notes or MISSING,
+            lower_is_better=True if is_error(result.task_id) else MISSING,
+            num_parameters=MISSING if best.parameters is None else best.parameters,
+        )
+
+
+def _source(source: dict[str, str], base_url: str) -> Any:
+    url = source.get("url")
+    if url is None:
+        return MISSING
+    return ResultSource(
+        url=url,
+        name=source.get("name") or MISSING,
+        isExternal=url != base_url and not url.startswith(f"{base_url}/"),
+    )
+
+
+class NotebookView(Schema):
+    """Where a notebook is shown."""
+
+    url: str
+
+
+class SafetensorsMetadata(Schema):
+    """What the header of a safetensors file says, or those of all files that an index names."""
+
+    sharded: bool
+    header: Annotated[
+        dict[str, Any] | MISSING,
+        Field(description="Of one file: by name each tensor with dtype, shape and data_offsets."),
+    ] = MISSING
+    headers: Annotated[
+        dict[str, dict[str, Any]] | MISSING, Field(description="Of an index: the same by file.")
+    ] = MISSING
+    index: Annotated[dict[str, Any] | MISSING, Field(description="The index itself.")] = MISSING
+    parameterCount: Annotated[dict[str, int], Field(description="By the type of the numbers.")]
+    parameterTotal: int

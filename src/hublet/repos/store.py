@@ -28,7 +28,7 @@ COLUMNS = """
     CASE WHEN owning_user.id IS NULL THEN 'org' ELSE 'user' END AS owner_type, r.name, r.visibility,
     r.gated, r.discussions_disabled, r.sdk, r.resource_group_id, r.creator_id, r.created_with,
     r.head_sha, r.card, r.tags, r.size, r.total_files, r.downloads, r.likes,
-    r.created_at, r.updated_at
+    r.trending_score, r.safetensors, r.created_at, r.updated_at
 """
 OWNER = """
     LEFT JOIN users owning_user ON owning_user.id = r.owner_id
@@ -274,6 +274,8 @@ def record(row: Row) -> Repo:
         total_files=row["total_files"],
         downloads=row["downloads"],
         likes=row["likes"],
+        trending_score=row["trending_score"],
+        safetensors=json.loads(row["safetensors"]) if row["safetensors"] else None,
         created_at=from_micros(row["created_at"]),
         updated_at=from_micros(row["updated_at"]),
     )

@@ -33,7 +33,11 @@ def of_repo(
 
 
 def _scope_of(repo: Repo) -> str:
-    letter = SearchKind(repo.type).letter
+    return scope_in(SearchKind(repo.type).letter, repo)
+
+
+def scope_in(letter: str, repo: Repo) -> str:
+    """Return the scope of what those see who see a repository."""
     if repo.visibility is Visibility.public:
         return letter
     if repo.resource_group_id is not None:

@@ -5,7 +5,7 @@ run late, twice, or beside another one.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,10 +32,12 @@ from hublet.search.records import IndexSource, SearchDocument
 REFRESH = "search.refresh"
 FILL = "search.fill"
 # So many are written at once, and done again if the process dies.
-_BATCH = 20
+BATCH = 20
 _BATCHES_OF_TASK = 50
-_FILLED_NAME = "search_filled"
 _DONE = "done"
+# The next ids of a part after one, and what brings their documents in step.
+IdLister = Callable[[Reader, str], Awaitable[list[str]]]
+Refresher = Callable[[Database, Sequence[str]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,70 +192,105 @@ def _spelled(document: SearchDocument | None) -> set[tuple[str, str]]:
     return {(document.scope, word) for word in documents.correctable_words(document)}
 
 
-async def schedule_filling(conn: Connection) -> None:
-    """Schedule the first filling of the index from where it is, unless it is done."""
-    progress = await metadata.find(conn, _FILLED_NAME) or ""
-    if progress != _DONE:
-        await queue.add(conn, NewTask(kind=FILL, body="{}", key=f"{FILL}.{progress}"))
+class IndexFilling:
+    """Fills an index from what a hub has, in batches; it goes on where it was stopped.
 
-
-async def is_filled(conn: Reader) -> bool:
-    return await metadata.find(conn, _FILLED_NAME) == _DONE
-
-
-async def fill(database: Database) -> None:
-    """Put a part of what a hub has into the index; another task goes on where this one ends.
-
-    After each batch it pauses for as long as the batch took, so that the hub serves others.
+    `parts` are lists of ids, each with what brings documents of these ids in step.
     """
-    for _ in range(_BATCHES_OF_TASK):
-        started_at = clock.monotonic()
-        if not await _fill_batch(database):
-            return
-        await asyncio.sleep(clock.monotonic() - started_at)
-    async with database.transaction() as conn:
-        await schedule_filling(conn)
 
+    def __init__(
+        self, *, name: str, task: str, parts: Mapping[str, tuple[IdLister, Refresher]]
+    ) -> None:
+        self._name = name
+        self._task = task
+        self._parts = parts
 
-async def _fill_batch(database: Database) -> bool:
-    """Refresh the next documents, if there are any, and remember how far it went."""
-    async with database.read() as conn:
-        progress = await metadata.find(conn, _FILLED_NAME) or f"{_PARTS[0]}:"
+    async def schedule(self, conn: Connection) -> None:
+        """Schedule the filling from where it is, unless it is done."""
+        progress = await metadata.find(conn, self._name) or ""
+        if progress != _DONE:
+            await queue.add(
+                conn, NewTask(kind=self._task, body="{}", key=f"{self._task}.{progress}")
+            )
+
+    async def find_part(self, conn: Reader) -> str | None:
+        """Return the part that is under way, and how many there are; None: it is done."""
+        progress = await metadata.find(conn, self._name) or ""
         if progress == _DONE:
-            return False
-        part, _, after = progress.partition(":")
-        ids = await _list_ids(conn, part, after)
-    if ids:
-        await refresh(database, _SOURCES[part], ids)
-        progress = f"{part}:{ids[-1]}"
-    else:
-        following = _PARTS.index(part) + 1
-        progress = f"{_PARTS[following]}:" if following < len(_PARTS) else _DONE
-    async with database.transaction() as conn:
-        await metadata.set_value(conn, _FILLED_NAME, progress)
-    return True
+            return None
+        names = list(self._parts)
+        part = progress.partition(":")[0] or names[0]
+        return f"{part}, part {names.index(part) + 1} of {len(names)}"
+
+    async def run(self, database: Database) -> None:
+        """Put a part of what a hub has into the index; another task goes on where this one ends.
+
+        After each batch it pauses for as long as the batch took, so that the hub serves others.
+        """
+        for _ in range(_BATCHES_OF_TASK):
+            started_at = clock.monotonic()
+            if not await self._fill_batch(database):
+                return
+            await asyncio.sleep(clock.monotonic() - started_at)
+        async with database.transaction() as conn:
+            await self.schedule(conn)
+
+    async def _fill_batch(self, database: Database) -> bool:
+        """Refresh the next documents, if there are any, and remember how far it went."""
+        names = list(self._parts)
+        async with database.read() as conn:
+            progress = await metadata.find(conn, self._name) or f"{names[0]}:"
+            if progress == _DONE:
+                return False
+            part, _, after = progress.partition(":")
+            list_ids, refresh_ids = self._parts[part]
+            ids = await list_ids(conn, after)
+        if ids:
+            await refresh_ids(database, ids)
+            progress = f"{part}:{ids[-1]}"
+        else:
+            following = names.index(part) + 1
+            progress = f"{names[following]}:" if following < len(names) else _DONE
+        async with database.transaction() as conn:
+            await metadata.set_value(conn, self._name, progress)
+        return True
 
 
-_SOURCES = {
-    "users": IndexSource.account,
-    "organizations": IndexSource.account,
-    "repos": IndexSource.repo,
-    "paper": IndexSource.thread,
-    "post": IndexSource.thread,
-    "blog": IndexSource.thread,
-    "collections": IndexSource.collection,
-}
-_PARTS = tuple(_SOURCES)
+def _part(name: str, source: IndexSource) -> tuple[str, tuple[IdLister, Refresher]]:
+    async def list_ids(conn: Reader, after: str) -> list[str]:
+        return await _list_ids(conn, name, after)
+
+    async def refresh_ids(database: Database, ids: Sequence[str]) -> None:
+        await refresh(database, source, ids)
+
+    return name, (list_ids, refresh_ids)
 
 
 async def _list_ids(conn: Reader, part: str, after: str) -> list[str]:
     if part == "users":
-        return [each.id for each in await users.list_all(conn, after=after, limit=_BATCH)]
+        return [each.id for each in await users.list_all(conn, after=after, limit=BATCH)]
     if part == "organizations":
-        return [each.id for each in await organizations.list_all(conn, after=after, limit=_BATCH)]
+        return [each.id for each in await organizations.list_all(conn, after=after, limit=BATCH)]
     if part == "repos":
-        return await repos_store.list_ids(conn, after=after, limit=_BATCH)
+        return await repos_store.list_ids(conn, after=after, limit=BATCH)
     if part == "collections":
-        return await collections.list_ids(conn, after=after, limit=_BATCH)
-    listed = await threads.list_newest(conn, ThreadKind(part), owner="", after=after, limit=_BATCH)
+        return await collections.list_ids(conn, after=after, limit=BATCH)
+    listed = await threads.list_newest(conn, ThreadKind(part), owner="", after=after, limit=BATCH)
     return [each.id for each in listed]
+
+
+FILLING = IndexFilling(
+    name="search_filled",
+    task=FILL,
+    parts=dict(
+        [
+            _part("users", IndexSource.account),
+            _part("organizations", IndexSource.account),
+            _part("repos", IndexSource.repo),
+            _part("paper", IndexSource.thread),
+            _part("post", IndexSource.thread),
+            _part("blog", IndexSource.thread),
+            _part("collections", IndexSource.collection),
+        ]
+    ),
+)

@@ -5,7 +5,7 @@ repository as it is. So an index that is late can hide something, never show it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hublet.accounts.names import name_key
@@ -146,9 +146,8 @@ async def _visible(
     ids = _ids_by_kind(candidates)
     gated: dict[str, bool] = {}
     for kind in REPO_KINDS:
-        if kind in ids:
-            filters = _repo_filter(kind, lookup.filters)
-            gated |= await lists_store.list_visible_ids(conn, ids[kind], lookup.reach, filters)
+        for among, filters in _repo_filters(kind, lookup.filters, ids.get(kind, ())):
+            gated |= await lists_store.list_visible_ids(conn, among, lookup.reach, filters)
     collected = await _visible_collections(conn, lookup, ids.get(SearchKind.collection, ()))
     return [
         each
@@ -173,9 +172,12 @@ async def _visible_collections(conn: Reader, lookup: Lookup, ids: Sequence[str])
 
 
 def _is_wanted(candidate: Candidate, filters: SearchFilters) -> bool:
-    if candidate.kind is not SearchKind.organization or filters.organization_ids is None:
+    if candidate.kind is not SearchKind.organization:
         return True
-    return candidate.target_id in filters.organization_ids
+    wanted = filters.organization_ids
+    return candidate.target_id not in filters.without_organizations and (
+        wanted is None or candidate.target_id in wanted
+    )
 
 
 def _ids_by_kind(candidates: Iterable[Candidate]) -> dict[SearchKind, list[str]]:
@@ -185,14 +187,24 @@ def _ids_by_kind(candidates: Iterable[Candidate]) -> dict[SearchKind, list[str]]
     return ids
 
 
-def _repo_filter(kind: SearchKind, filters: SearchFilters) -> RepoFilter:
-    return RepoFilter(
-        type=RepoType(kind),
-        author=filters.namespace,
-        tags=filters.tags.get(kind, ()),
-        gated=filters.gated,
-        owner_ids=filters.owner_ids,
-    )
+def _repo_filters(
+    kind: SearchKind, filters: SearchFilters, ids: Sequence[str]
+) -> Iterator[tuple[Sequence[str], RepoFilter]]:
+    """Return what is asked of repositories, one after the other: those of any answer are wanted."""
+    if not ids:
+        return
+    every = filters.tags.get(kind, ())
+    for tag in filters.any_tags.get(kind) or ("",):
+        wanted = RepoFilter(
+            type=RepoType(kind),
+            author=filters.namespace,
+            tags=(*every, tag) if tag else every,
+            gated=filters.gated,
+            owner_ids=filters.owner_ids,
+        )
+        yield ids, wanted
+        if granted := [each for each in ids if each in filters.repo_ids]:
+            yield granted, replace(wanted, owner_ids=None)
 
 
 async def load(

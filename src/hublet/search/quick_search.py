@@ -1,12 +1,23 @@
 """Quick search: the request of the public service turned into a query, and its result."""
 
+from hublet.community.discussions import store as discussions
+from hublet.community.threads import store as threads
 from hublet.core.database import Reader
-from hublet.core.errors import InvalidRequest
+from hublet.core.errors import HubError
+from hublet.notifications import watches_store
+from hublet.repos import gating_store
+from hublet.repos import service as repos
+from hublet.repos.browse import lists
 from hublet.repos.browse import store as lists_store
+from hublet.repos.records import RepoAddress, RepoType, Right
 from hublet.search import service
 from hublet.search.records import SearchFilters, SearchKind, SearchQuery, SearchSection
 from hublet.search.schemas import QUICK_KINDS, QuickSearchRequest
 from hublet.tokens.records import Caller
+
+_REPO_TYPES = tuple(RepoType)
+_MOST_GRANTED = 1000
+_MOST_PARTICIPANTS = 100
 
 
 async def quick_search(
@@ -21,6 +32,7 @@ async def quick_search(
         filters=await _filters(conn, caller, request),
         limit=request.limit,
         exclude=frozenset(request.exclude),
+        preferred_users=await _participants(conn, caller, request),
     )
     return await service.search_kinds(conn, caller, query)
 
@@ -28,42 +40,73 @@ async def quick_search(
 async def _filters(
     conn: Reader, caller: Caller | None, request: QuickSearchRequest
 ) -> SearchFilters:
-    _check_supported(request)
     own = [caller.user_id] if caller else []
     organizations = list(await lists_store.roles_of_user(conn, caller.user_id)) if caller else []
-    wanted = request.reposFilter
+    wanted = set(request.reposFilter)
     owners = [
         *(own if "own" in wanted else ()),
         *(organizations if "own_orgs" in wanted else ()),
     ]
+    granted, watched = list[str](), set[str]()
+    if caller and "granted_access" in wanted:
+        granted = await gating_store.list_granted_ids(
+            conn, user_id=caller.user_id, limit=_MOST_GRANTED
+        )
+    if caller and "unwatched" in request.orgsFilter:
+        watched = await watches_store.list_watched_organizations(conn, user_id=caller.user_id)
     return SearchFilters(
         namespace=request.namespace,
         tags=_tags(request),
+        any_tags={SearchKind.model: _pipelines(request)},
         gated=False if "skip_gated" in wanted else None,
-        owner_ids=tuple(owners) if {"own", "own_orgs"} & set(wanted) else None,
+        owner_ids=tuple(owners) if wanted & {"own", "own_orgs", "granted_access"} else None,
         organization_ids=tuple(organizations) if "own" in request.orgsFilter else None,
+        repo_ids=frozenset(granted),
+        without_organizations=frozenset(watched),
     )
 
 
-def _check_supported(request: QuickSearchRequest) -> None:
-    """Refuse what this hub does not know: a list that ignores a filter would be wrong."""
-    unsupported = {
-        "reposFilter: this hub cannot filter by granted_access.": (
-            "granted_access" in request.reposFilter
-        ),
-        "orgsFilter: this hub cannot filter by unwatched.": "unwatched" in request.orgsFilter,
-        "pipelines: this hub cannot filter by more than one.": len(request.pipelines) > 1,
-    }
-    for sentence, is_asked in unsupported.items():
-        if is_asked:
-            raise InvalidRequest(sentence)
+def _pipelines(request: QuickSearchRequest) -> tuple[str, ...]:
+    """Return the tasks; the public service also takes them in one text, with commas."""
+    named = (each.strip() for text in request.pipelines for each in text.split(","))
+    return tuple(dict.fromkeys(filter(None, named)))
 
 
 def _tags(request: QuickSearchRequest) -> dict[SearchKind, tuple[str, ...]]:
-    of_models = [*request.pipelines, request.library, request.lang]
     of_datasets = [f"language:{request.lang}" if request.lang else ""]
     return {
-        SearchKind.model: tuple(filter(None, of_models)),
+        SearchKind.model: tuple(filter(None, [request.library, request.lang])),
         SearchKind.dataset: tuple(filter(None, of_datasets)),
         SearchKind.space: tuple(filter(None, request.spacesTags)),
     }
+
+
+async def _participants(
+    conn: Reader, caller: Caller | None, request: QuickSearchRequest
+) -> tuple[str, ...]:
+    """Return who takes part in the discussion or repository that the request names.
+
+    Of what the caller may not see there is nobody, as of what does not exist.
+    """
+    found = list[str]()
+    if request.discussionId and await _may_read(conn, caller, request.discussionId):
+        parts = await threads.list_participants(conn, request.discussionId)
+        found += [part.user_id for part in parts[:_MOST_PARTICIPANTS]]
+    if request.repoName and request.repoType in _REPO_TYPES:
+        namespace, _, name = request.repoName.partition("/")
+        address = RepoAddress(type=RepoType(request.repoType), namespace=namespace, name=name)
+        try:
+            repo = await repos.get(conn, caller, address, Right.see)
+        except HubError:
+            return tuple(found)
+        found += await discussions.list_participants_in_repo(
+            conn, repo.id, limit=_MOST_PARTICIPANTS
+        )
+    return tuple(dict.fromkeys(found))
+
+
+async def _may_read(conn: Reader, caller: Caller | None, thread_id: str) -> bool:
+    thread = await threads.find(conn, thread_id)
+    if thread is None or thread.repo_id is None:
+        return thread is not None
+    return bool(await lists.list_visible(conn, caller, [thread.repo_id]))

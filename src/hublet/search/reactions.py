@@ -12,6 +12,8 @@ from hublet.events import (
     CollectionCreated,
     CollectionDeleted,
     CollectionUpdated,
+    CommentCreated,
+    CommentUpdated,
     OrganizationCreated,
     OrganizationUpdated,
     RepoConfigUpdated,
@@ -30,7 +32,7 @@ from hublet.events import (
     UserUpdated,
 )
 from hublet.repos.records import MAIN
-from hublet.search import index
+from hublet.search import index, text_index
 from hublet.search.index import Refresh
 from hublet.search.records import IndexSource
 
@@ -52,6 +54,9 @@ _TARGETS: dict[type[Event], tuple[IndexSource, Callable[[Any], str]]] = {
     **dict.fromkeys(
         (ThreadCreated, ThreadUpdated, ThreadDeleted),
         (IndexSource.thread, attrgetter("thread.id")),
+    ),
+    **dict.fromkeys(
+        (CommentCreated, CommentUpdated), (IndexSource.comment, attrgetter("comment.id"))
     ),
     **dict.fromkeys(
         (CollectionCreated, CollectionUpdated, CollectionDeleted),
@@ -76,8 +81,10 @@ for _event_type in _TARGETS:
 def _changes_document(event: Event) -> bool:
     if isinstance(event, RepoContentUpdated):
         return any(updated.ref == MAIN for updated in event.updated_refs)
-    if isinstance(event, ThreadCreated | ThreadUpdated | ThreadDeleted):
-        return event.thread.kind != ThreadKind.discussion
+    if isinstance(event, CommentCreated | CommentUpdated):
+        return event.thread.kind in text_index.KINDS
+    if isinstance(event, ThreadUpdated) and event.thread.kind == ThreadKind.discussion:
+        return "title" in event.changed
     if isinstance(event, CollectionUpdated):
         return bool(_OF_COLLECTIONS & set(event.changed))
     return True
@@ -85,9 +92,16 @@ def _changes_document(event: Event) -> bool:
 
 @handles_slowly(index.REFRESH, reads=Refresh)
 async def refresh_document(database: Database, refresh: Refresh) -> None:
-    await index.refresh(database, refresh.source, [refresh.target_id])
+    if refresh.source is not IndexSource.comment:
+        await index.refresh(database, refresh.source, [refresh.target_id])
+    await text_index.refresh(database, refresh.source, [refresh.target_id])
 
 
 @handles_slowly(index.FILL)
 async def fill_index(database: Database, _body: dict[str, Any]) -> None:
-    await index.fill(database)
+    await index.FILLING.run(database)
+
+
+@handles_slowly(text_index.FILL)
+async def fill_texts(database: Database, _body: dict[str, Any]) -> None:
+    await text_index.FILLING.run(database)

@@ -38,12 +38,13 @@ REPO_KINDS = tuple(SearchKind(type_) for type_ in RepoType)
 
 
 class IndexSource(StrEnum):
-    """Where documents come from."""
+    """Where documents come from; of a comment there is its text alone."""
 
     repo = "repo"
     account = "account"
     thread = "thread"
     collection = "collection"
+    comment = "comment"
 
 
 SearchTarget = Repo | User | Organization | Thread | CollectionRecord
@@ -98,10 +99,15 @@ class SearchFilters:
     namespace: str = ""
     # All of them, by the kind of repository.
     tags: Mapping[SearchKind, tuple[str, ...]] = field(default_factory=dict)
+    # One of them.
+    any_tags: Mapping[SearchKind, tuple[str, ...]] = field(default_factory=dict)
     gated: bool | None = None
     # Owners of repositories, and organizations themselves, by id; None: any.
     owner_ids: tuple[str, ...] | None = None
     organization_ids: tuple[str, ...] | None = None
+    # Repositories that are wanted whoever owns them, and organizations that are not.
+    repo_ids: frozenset[str] = frozenset()
+    without_organizations: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,8 @@ class SearchQuery:
     limit: int = 20
     # Addresses that are not shown, of `search_kinds` only.
     exclude: frozenset[str] = frozenset()
+    # Users who come first when they match, of `search_kinds` only.
+    preferred_users: tuple[str, ...] = ()
     # From the page before.
     cursor: str = ""
 
@@ -153,3 +161,113 @@ class SearchPage:
     suggestion: str = ""
     # Whether the hits are those of the suggestion.
     is_corrected: bool = False
+
+
+class TextKind(StrEnum):
+    """Whose whole text can be found."""
+
+    model = "model"
+    dataset = "dataset"
+    space = "space"
+    kernel = "kernel"
+    discussion = "discussion"
+    paper = "paper"
+
+    @property
+    def letter(self) -> str:
+        return _TEXT_LETTERS[self]
+
+
+_TEXT_LETTERS = dict(zip(TextKind, "mdskxp", strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDocument:
+    """The words of a whole text, each with its weight, and who may see it."""
+
+    kind: TextKind
+    # The repository with one of its files, the thread, or the comment.
+    source_id: str
+    file: str = ""
+    thread_id: str | None = None
+    repo_id: str | None = None
+    scope: str
+    rank: int = 0
+    version: str | None = None
+    words: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPosition:
+    """A place in the order of hits, the best first."""
+
+    score: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCandidate:
+    """A text with all words of a query, and how much each of them weighs there."""
+
+    number: int
+    rank: int
+    weights: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSource:
+    """Where the text of a candidate stands now, if it still does."""
+
+    number: int
+    kind: TextKind
+    source_id: str
+    file: str
+    thread_id: str | None
+    repo_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextQuery:
+    text: str
+    kinds: tuple[TextKind, ...] = tuple(TextKind)
+    limit: int = 20
+    # From the page before, already read.
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnippetPart:
+    """A piece of a text, which is one of the words that were looked for or stands between them."""
+
+    text: str
+    is_hit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextHit:
+    """A text that was found: what it belongs to, and the place where the words stand."""
+
+    kind: TextKind
+    position: TextPosition
+    title: str
+    snippet: tuple[SnippetPart, ...]
+    # The repository of a file or a discussion, and the file.
+    repo: Repo | None = None
+    file: str = ""
+    # The discussion or paper, and the comment unless it is the text that opens it.
+    thread: Thread | None = None
+    comment_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendingRepo:
+    """A public repository of the moment, and whether the caller likes it."""
+
+    repo: Repo
+    is_liked: bool
+
+
+def sdk_of(space: Repo) -> str | None:
+    """Return the SDK of a space: its card comes before what it was created with."""
+    named = (space.card or {}).get("sdk")
+    return named if isinstance(named, str) else space.sdk

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hublet.accounts.records import User
+from hublet.accounts.users import store as users
 from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor, read_cursor, write_cursor
 from hublet.search import store, words
@@ -114,9 +116,12 @@ async def search_kinds(
     found = await _scan_kinds(conn, lookup, wanted=wanted)
     if not _total(found) and (corrected := await _correct(conn, lookup)) is not None:
         found = await _scan_kinds(conn, corrected, wanted=wanted)
-    return {
+    sections = {
         kind: await _section(conn, lookup, query, some[:wanted]) for kind, some in found.items()
     }
+    if query.preferred_users and (people := sections.get(SearchKind.user)) is not None:
+        sections[SearchKind.user] = await _with_preferred(conn, query, people)
+    return sections
 
 
 async def _section(
@@ -125,9 +130,33 @@ async def _section(
     # Excluded ones make room for others.
     first = found[: query.limit + len(query.exclude)]
     loaded = await load(conn, lookup, first)
-    hits = [hit for hit in loaded if hit.address not in query.exclude]
+    hits = [
+        hit for hit in loaded if not query.exclude & {hit.address, f"{hit.kind}s/{hit.target.id}"}
+    ]
     count = len(found) - len(first) + len(hits)
     return SearchSection(hits=tuple(hits[: query.limit]), count=count)
+
+
+async def _with_preferred(
+    conn: Reader, query: SearchQuery, section: SearchSection
+) -> SearchSection:
+    """Put those users first who take part where the query comes from and match it."""
+    known = {each.id: each for each in await users.list_by_ids(conn, query.preferred_users)}
+    first = [
+        SearchHit(kind=SearchKind.user, position=IndexPosition(), target=known[each])
+        for each in query.preferred_users
+        if each in known and _begins(known[each], query)
+    ]
+    shown = {hit.target.id for hit in first}
+    others = [hit for hit in section.hits if hit.target.id not in shown]
+    return replace(section, hits=tuple([*first, *others][: query.limit]))
+
+
+def _begins(user: User, query: SearchQuery) -> bool:
+    names = [*words.split(user.name), *words.split(user.fullname)]
+    wanted = words.of_query(query.text)
+    matches = all(any(name.startswith(word) for name in names) for word in wanted)
+    return matches and not query.exclude & {f"users/{user.name}", f"users/{user.id}"}
 
 
 async def _correct(conn: Reader, lookup: Lookup) -> Lookup | None:

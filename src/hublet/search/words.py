@@ -31,6 +31,62 @@ _COMMON_WORDS = (
     "were when which will with you your"
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
+# Of whole texts, beside them: parts of addresses, and single letters and digits.
+_COMMON_IN_TEXTS = _COMMON | frozenset(
+    [
+        "about",
+        "after",
+        "all",
+        "also",
+        "any",
+        "been",
+        "before",
+        "com",
+        "could",
+        "did",
+        "does",
+        "each",
+        "ever",
+        "had",
+        "he",
+        "her",
+        "here",
+        "his",
+        "http",
+        "https",
+        "i",
+        "just",
+        "like",
+        "me",
+        "most",
+        "my",
+        "now",
+        "one",
+        "only",
+        "other",
+        "out",
+        "over",
+        "she",
+        "should",
+        "since",
+        "so",
+        "some",
+        "they",
+        "through",
+        "too",
+        "under",
+        "up",
+        "very",
+        "want",
+        "what",
+        "where",
+        "while",
+        "who",
+        "why",
+        "would",
+        "www",
+    ]
+)
 
 
 def split(text: str) -> list[str]:
@@ -69,6 +125,35 @@ def of_markdown(text: str) -> tuple[str, ...]:
     prose = _NOT_TEXT.sub(" ", _CODE.sub(" ", text[:LONGEST_TEXT]))
     kept = (word for word in split(prose) if len(word) > 1 and word not in _COMMON)
     return tuple(word for word, _ in zip(kept, range(MOST_TEXT_WORDS), strict=False))
+
+
+def is_common(word: str) -> bool:
+    """Tell whether a word stands in too many texts to tell one from another."""
+    return len(word) == 1 or word in _COMMON_IN_TEXTS
+
+
+def of_text_query(text: str) -> tuple[str, ...]:
+    """Return those words of a query by which whole texts are found."""
+    found = [word for word in split(text[:LONGEST_QUERY]) if not is_common(word)]
+    return tuple(found[:MOST_QUERY_WORDS])
+
+
+def places(text: str) -> Iterator[tuple[str, int, int]]:
+    """Return each word of a text, as often as it stands there, with where it begins and ends.
+
+    The text is in the composed form (NFC), so that an accent does not end a word.
+    """
+    for run in _RUN.finditer(text):
+        start = run.start()
+        for part in _UNSPACED.split(run.group()):
+            if part and _UNSPACED.match(part):
+                for at in range(max(len(part) - 1, 1)):
+                    pair = part[at : at + 2]
+                    yield _fold(pair), start + at, start + at + len(pair)
+            elif part:
+                for word in _words(_fold(part)):
+                    yield word[:LONGEST_WORD], start, start + len(part)
+            start += len(part)
 
 
 def joined(words: Iterable[str]) -> str:

@@ -1,1 +1,1 @@
-"""SQL over datasets: views of a revision, queries in a locked-down child, previews, Parquet exports."""
+"""SQL over datasets: views of a revision, queries in a locked-down child, previews, saved queries."""

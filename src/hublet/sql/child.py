@@ -23,6 +23,7 @@ from hublet.core.ids import new_object_id
 from hublet.sql import program
 from hublet.sql.errors import (
     InvalidQuery,
+    QueryCancelled,
     QueryLost,
     QueryTooLarge,
     QueryTooSlow,
@@ -128,7 +129,7 @@ class Child:
 
     @property
     def out_of_memory(self) -> bool:
-        return self.exit_signal == _SIGKILL and not self.was_killed
+        return self.exit_signal == _SIGKILL and not self.was_killed and not self.was_cancelled
 
     @property
     def out_of_time(self) -> bool:
@@ -138,6 +139,7 @@ class Child:
         await asyncio.shield(self._reader)
 
     def cancel(self) -> None:
+        """End it because its holder wants it ended."""
         self.was_cancelled = True
         self.kill()
 
@@ -277,11 +279,12 @@ class QueryRun:
         return InvalidQuery(message)
 
     def _loss(self) -> HubError:
-        if self.child.was_cancelled:
-            return InvalidQuery("The query was cancelled.")
         if self.child.out_of_time:
             self.outcome = "killed"
             return QueryTooSlow(self._order.seconds)
+        if self.child.was_cancelled:
+            self.outcome = "cancelled"
+            return QueryCancelled()
         if self.child.out_of_memory:
             self.outcome = "memory"
             return QueryTooLarge(self._order.memory)

@@ -22,7 +22,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.runtime import seccomp
 from hublet.runtime.sandbox.runner import user_of
 from hublet.runtime.shim.child import STAGE
-from hublet.runtime.volumes.reflink import copy_file
+from hublet.runtime.volumes.checkouts import copy_file
 from hublet.sql import program, statistics_program
 
 _INNER_USER = 1000

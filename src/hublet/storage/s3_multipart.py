@@ -12,8 +12,7 @@ from http import HTTPStatus
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.storage.errors import StoreUnavailable
-from hublet.storage.s3_location import S3Location
-from hublet.storage.s3_signing import S3Credentials, presign
+from hublet.storage.s3_location import S3Credentials, S3Location, presign
 
 # Of the protocol.
 LARGEST_PART = 5 << 30

@@ -25,9 +25,8 @@ from hublet.core.logs import get_logger
 from hublet.core.startup import CannotStart
 from hublet.storage.errors import StoreUnavailable
 from hublet.storage.object_store import ObjectKey, ObjectStore, StoredObject, old_parts
-from hublet.storage.s3_location import S3Location, find_credentials
+from hublet.storage.s3_location import S3Credentials, S3Location, find_credentials, presign
 from hublet.storage.s3_multipart import LARGEST_PART, MultipartUploads
-from hublet.storage.s3_signing import S3Credentials, presign
 from hublet.storage.spools import Spool
 
 log = get_logger("storage")

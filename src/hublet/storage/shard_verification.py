@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidShard
-from hublet.storage.layouts import LayoutCache
 from hublet.storage.object_store import ObjectStore, xorb_key
 from hublet.storage.records import Blob, BlobSegment, CutBlob, Xorb
 from hublet.storage.shards import (
@@ -26,6 +25,7 @@ from hublet.storage.shards import (
 )
 from hublet.storage.verification import sha256_of, verify_file, verify_xorb_claim
 from hublet.storage.xet_hashes import last_number, to_text
+from hublet.storage.xorb_objects import LayoutCache
 from hublet.storage.xorbs import XorbLayout
 
 # What one shard may refer to: more than any client puts into one, and still hours of work less than

@@ -5,7 +5,6 @@ context manager that gives the same `Hub`.
 """
 
 from hublet.testing.browser import Browser, Page
-from hublet.testing.clock import Clock
 from hublet.testing.errors import (
     CannotLogIn,
     CannotStart,
@@ -13,7 +12,7 @@ from hublet.testing.errors import (
     Refused,
     WaitedInVain,
 )
-from hublet.testing.hub import Hub, OAuthApp, Organization, User, running_hub
+from hublet.testing.hub import Clock, Hub, OAuthApp, Organization, User, running_hub
 from hublet.testing.process import HubProcess, Port
 from hublet.testing.webhooks import Delivery, Received, Receiver, Webhooks, receiving
 

@@ -11,8 +11,7 @@ from datetime import timedelta
 from hublet.core.clock import from_micros, micros
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.sealing import KeyRing
-from hublet.core.signing import read_signed, sign
+from hublet.core.sealing import KeyRing, read_signed, sign
 from hublet.tokens import store
 from hublet.tokens.errors import TokenOfItsOwnNeeded
 from hublet.tokens.format import TokenKind

@@ -14,8 +14,7 @@ from hublet.core.http.static_files import STATIC_FILES, Document, document_respo
 from hublet.core.pages import PAGE_POLICY, THEME_COOKIE, THEMES, PageRouter, Templates
 from hublet.core.schema import Schema
 from hublet.description import describe, to_json, to_markdown
-from hublet.description.outline import outline_of
-from hublet.description.search import DescriptionSearch, FoundOperation
+from hublet.description.outline import DescriptionSearch, FoundOperation, outline_of
 from hublet.login.auth import FormFields
 from hublet.login.browser import cookie_rules, safe_path
 from hublet.login.forms import check_origin

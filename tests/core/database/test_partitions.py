@@ -12,7 +12,7 @@ from hublet.core import clock, ids
 from hublet.core.clock import micros
 from hublet.core.database import Database, Reader, UniqueViolation, open_database, partitions
 from hublet.core.database.migrations import known_migrations, migrate
-from hublet.core.database.postgresql_dialect import translate
+from hublet.core.database.postgresql_pool import translate
 from hublet.core.database_metrics import PartitionMetrics
 from hublet.doctor.database import check_surroundings
 from hublet.webhooks.activity import partitions_store, service

@@ -14,7 +14,7 @@ from hublet.accounts.settings import ssh_keys
 from hublet.core.database import Database
 from hublet.gateway.ssh.server import SshGateway
 from hublet.runtime.records import Runner
-from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from jobs.jobs_api import an_attempt, run, set_row
 from people import Headers, a_user
 from runtime.attempts import Run, launch

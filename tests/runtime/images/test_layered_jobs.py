@@ -13,7 +13,7 @@ import pytest
 from hublet.core.config.kinds import ImageSource
 from hublet.runtime.attach.attachments import attach
 from hublet.runtime.images import cache as images_cache
-from hublet.runtime.images import overlay
+from hublet.runtime.images import rootfs
 from hublet.runtime.images.layer_cache import has_layer
 from hublet.runtime.records import AttachRequest, BindMount, Runner
 from hublet.runtime.sandbox.runner import sandbox_runner
@@ -41,7 +41,7 @@ def runner(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Runner:
     if request.param == "merged":
-        monkeypatch.setattr(overlay, "is_usable", lambda _cache: False)
+        monkeypatch.setattr(rootfs, "is_usable", lambda _cache: False)
     layout = a_layout(
         tmp_path / "layout",
         a_layer(folder("usr"), entry("a", "one"), entry("b", "one"), *links_of_this_machine()),

@@ -18,7 +18,7 @@ import pytest
 
 from hublet.runtime import shim
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import layers, oci, overlay, rootfs
+from hublet.runtime.images import layers, oci, rootfs
 from hublet.runtime.images.layer_cache import has_layer
 from patience import SOON_SECONDS
 from runtime.images.layouts import (
@@ -309,7 +309,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 def test_layers_are_merged_where_the_kernel_mounts_none(
     tmp_path: Path, get: Callable[[Path], rootfs.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlay, "is_usable", lambda _cache: False)
+    monkeypatch.setattr(rootfs, "is_usable", lambda _cache: False)
     layout = a_layout(tmp_path / "layout", a_layer(*BASE), a_layer(entry("d/.wh.a")))
     image = get(layout)
     assert image.layers == ()

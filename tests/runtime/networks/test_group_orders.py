@@ -7,7 +7,7 @@ import pytest
 from hublet.jobs.records import NetworkGroup
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import GroupMembership
-from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.sandbox.shim_runner import process_runner
 from hublet.runtime.supervisor.environment import environment_of, group_of
 from runtime.attempts import launch
 from runtime.supervisor.test_environment import SIZE, a_job

@@ -16,8 +16,8 @@ from hublet.jobs import reactions
 from hublet.jobs.logs import store as log_store
 from hublet.jobs.logs.lines import LogLines
 from hublet.jobs.logs.reader import job_folder, log_path, read_piece
+from hublet.jobs.logs.routes import LogRequest, follow_log
 from hublet.jobs.logs.source import JobLog, StoredLog, chunk_keys, local_log, size_of
-from hublet.jobs.logs.stream import LogRequest, follow_log
 from hublet.jobs.logs.watcher import LogWatcher, find_log
 from hublet.jobs.metrics import UsageLimits, append_sample, find_history, history_path
 from hublet.jobs.records import LogPart, Usage

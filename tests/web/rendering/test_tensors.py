@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from hublet.repos.safetensors import MAX_HEADER_BYTES
 from hublet.web.rendering import tensors
 from hublet.web.rendering.tensors import TensorPreview, preview_gguf, preview_safetensors
 
@@ -90,7 +91,7 @@ def test_a_damaged_header_is_refused_with_a_sentence(data: bytes) -> None:
 
 
 def test_a_large_header_is_not_read() -> None:
-    length = tensors.MAX_HEADER_BYTES + 1
+    length = MAX_HEADER_BYTES + 1
     data = safetensors({}, length=length)
     found = preview_safetensors(lambda start, end: data[start:end], size=10**9)
     assert found == TensorPreview(refusal=TOO_LARGE)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hublet.cli.options import EXAMPLE_ID
+from hublet.cli.options import EXAMPLE_ID, parse_past_time
 from hublet.cli.output import CommandResult, Table, parse_time, show_progress
 from hublet.cli.remote_command import add_remote_command
-from hublet.cli.times import parse_past_time
 from hublet.cli.webhooks.arguments import DeliveryId, Organization, WebhookId
 
 if TYPE_CHECKING:

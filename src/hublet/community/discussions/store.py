@@ -1,7 +1,7 @@
 """SQL of discussions: their numbers, lists, commits and refs."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations.store import account_record
@@ -14,6 +14,7 @@ from hublet.community.discussions.records import (
     ThreadReference,
 )
 from hublet.community.threads.records import (
+    Comment,
     CommentRevision,
     Participant,
     Participation,
@@ -255,3 +256,45 @@ async def list_references(conn: Reader, thread_id: str, *, limit: int) -> list[T
         )
         for row in rows
     ]
+
+
+async def list_openings(conn: Reader, thread_ids: Collection[str]) -> dict[str, Comment]:
+    """Return the comments that open these discussions, by discussion."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COMMENT_COLUMNS} FROM threads t JOIN comments c
+            ON c.id = (SELECT min(o.id) FROM comments o WHERE o.thread_id = t.id)
+        WHERE t.id IN each($1)
+        """,
+        json.dumps(list(thread_ids)),
+    )
+    return {row["thread_id"]: comment_record(row) for row in rows}
+
+
+async def list_comments_by_ids(conn: Reader, comment_ids: Collection[str]) -> list[Comment]:
+    """Return comments of threads of any kind."""
+    rows = await conn.fetch_all(
+        f"SELECT {COMMENT_COLUMNS} FROM comments c WHERE c.id IN each($1)",
+        json.dumps(list(comment_ids)),
+    )
+    return [comment_record(row) for row in rows]
+
+
+async def list_comment_ids(conn: Reader, *, after: str, limit: int) -> list[str]:
+    """Return the ids of all comments, the smallest first."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM comments WHERE id > $1 ORDER BY id LIMIT $2", after, limit
+    )
+    return [row["id"] for row in rows]
+
+
+async def list_participants_in_repo(conn: Reader, repo_id: str, *, limit: int) -> list[str]:
+    """Return the ids of those who take part in a repository's discussions, the last first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT p.user_id FROM thread_participants p JOIN threads t ON t.id = p.thread_id
+        WHERE t.repo_id = $1 GROUP BY p.user_id ORDER BY max(p.since) DESC LIMIT $2
+        """,
+        repo_id, limit,
+    )  # fmt: skip
+    return [row["user_id"] for row in rows]

@@ -10,7 +10,6 @@ from hublet.accounts.organizations.store import find_accounts
 from hublet.community.comment_routes import CommentedKind, create_comments_router
 from hublet.community.errors import InvalidPaper
 from hublet.community.papers import service, store
-from hublet.community.papers.periods import span_of
 from hublet.community.papers.records import DailyPapersQuery, NewPaper, PaperRecord, PaperSort
 from hublet.community.papers.schemas import (
     ClaimedPaper,
@@ -22,6 +21,7 @@ from hublet.community.papers.schemas import (
     UpdatePaperLinks,
     Upvotes,
 )
+from hublet.community.papers.service import span_of
 from hublet.community.threads.records import Accounts, Thread
 from hublet.core.database import Reader
 from hublet.core.http import Conn, PublicReadConn, ReadConn, Router

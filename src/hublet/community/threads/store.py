@@ -81,6 +81,14 @@ async def list_by_ids(conn: Reader, thread_ids: Iterable[str]) -> list[Thread]:
     return [thread_record(row) for row in rows]
 
 
+async def list_ids(conn: Reader, *, after: str, limit: int) -> list[str]:
+    """Return the ids of all threads, the smallest first."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM threads WHERE id > $1 ORDER BY id LIMIT $2", after, limit
+    )
+    return [row["id"] for row in rows]
+
+
 async def find_by_slug(conn: Reader, kind: ThreadKind, *, owner: str, slug: str) -> Thread | None:
     """Return a post or blog by the name of its owner and its slug."""
     row = await conn.fetch_one(

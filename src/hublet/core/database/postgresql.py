@@ -21,14 +21,15 @@ from hublet.core.database.engine import (
     Row,
     TransactionEnded,
 )
-from hublet.core.database.postgresql_dialect import (
+from hublet.core.database.postgresql_notices import Notices, notify_statement
+from hublet.core.database.postgresql_pool import (
+    PostgresPool,
+    PostgresReader,
     changed_rows,
     engine_errors,
     terminate,
     translate,
 )
-from hublet.core.database.postgresql_notices import Notices, notify_statement
-from hublet.core.database.postgresql_pool import PostgresPool, PostgresReader
 from hublet.core.database.postgresql_replica import Replica
 from hublet.core.hub import Hub
 from hublet.core.tracing import leaf_span

@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 
 from hublet.core.database.engine import Database, NoticeCounts
-from hublet.core.database.postgresql_dialect import quote, terminate
+from hublet.core.database.postgresql_pool import quote, terminate
 from hublet.core.logs import get_logger
 
 log = get_logger("database")

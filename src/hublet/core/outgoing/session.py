@@ -26,10 +26,9 @@ from yarl import URL
 
 from hublet import __version__
 from hublet.core.clock import monotonic
-from hublet.core.outgoing.connector import AddressBlocked, GuardedConnector
+from hublet.core.outgoing.connector import AddressBlocked, GuardedConnector, Resolve
 from hublet.core.outgoing.networks import AddressPolicy
 from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
-from hublet.core.outgoing.resolver import Resolve
 from hublet.core.outgoing.timings import DeadlineWatch, StageTimes, start_timing
 from hublet.core.outgoing.urls import MAX_URL, Destination, UrlRefused, parse_destination
 

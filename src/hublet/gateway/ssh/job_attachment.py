@@ -32,7 +32,7 @@ from hublet.runtime.records import (
     AttachRequest,
     Terminal,
 )
-from hublet.runtime.sandbox import process_runner
+from hublet.runtime.sandbox import shim_runner
 from hublet.runtime.sandbox.bubblewrap import HOME
 from hublet.runtime.supervisor.environment import environment_of, group_hostname, group_prefix
 
@@ -158,7 +158,7 @@ class JobAttacher:
             made = await self._open_remotely(machine_id, guest, kind="session", session=session)
             return await RemoteAttachment.over(made, has_terminal=request.terminal is not None)
         attach_point = await self.attach_point(guest.running)
-        is_plain = guest.running.runner == process_runner.NAME
+        is_plain = guest.running.runner == shim_runner.NAME
         environment = await self._environment(guest.running, attach_point, is_plain=is_plain)
         environment |= {
             n: v for n, v in request.variables.items() if _ACCEPTED_VARIABLES.fullmatch(n)

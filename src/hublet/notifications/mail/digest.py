@@ -5,8 +5,8 @@ from datetime import UTC, datetime, time, timedelta
 import msgspec
 
 from hublet.community.papers import store as papers
-from hublet.community.papers.periods import span_of
 from hublet.community.papers.records import DailyPapersQuery, PaperSort
+from hublet.community.papers.service import span_of
 from hublet.core import clock, metadata
 from hublet.core.database import Connection, Reader
 from hublet.core.queue import NewTask, add

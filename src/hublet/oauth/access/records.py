@@ -58,7 +58,7 @@ class RefreshToken:
     token_id: str
     generation: int
     replaced_at: datetime | None
-    # The response when it was replaced; see `hublet.oauth.access.refresh_tokens`.
+    # The response when it was replaced; see `hublet.oauth.access.issuance`.
     sealed_answer: bytes | None
     # Neither revoked nor expired, of an access that has not ended, and its user not disabled.
     is_alive: bool

@@ -1,14 +1,15 @@
-"""SQL of apps, of their secrets (only digests) and logos, and of the settings of organizations
-about apps.
+"""SQL of apps, of their secrets (only digests) and logos, and of the settings of organizations about apps:
+the terms of token exchange, and the member with an e-mail address.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 
+from hublet.accounts.records import OrganizationPlan
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.oauth.apps.records import ClientSecret, LeakedSecret, Logo, ManagedApp, logo_url
-from hublet.oauth.records import AppKind, OAuthApp
+from hublet.oauth.records import DEFAULT_EXCHANGE_SECONDS, AppKind, ExchangeTerms, OAuthApp
 from hublet.oauth.scopes import scopes_from_json, to_json_list
 
 # An expired secret counts: only its owner can make the app public, time cannot.
@@ -308,3 +309,38 @@ async def remove_secret(conn: Connection, app_id: str, secret_id: str) -> bool:
 
 async def remove_secrets(conn: Connection, app_id: str) -> None:
     await conn.execute("DELETE FROM oauth_secrets WHERE app_id = $1", app_id)
+
+
+async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None:
+    row = await conn.fetch_one(
+        """
+        SELECT o.id, o.name, o.plan, s.exchange_seconds FROM organizations o
+        LEFT JOIN oauth_organizations s ON s.organization_id = o.id
+        WHERE o.id = $1
+        """,
+        organization_id,
+    )
+    if row is None:
+        return None
+    seconds = row["exchange_seconds"]
+    return ExchangeTerms(
+        organization_id=row["id"],
+        organization_name=row["name"],
+        plan=OrganizationPlan(row["plan"]),
+        seconds=DEFAULT_EXCHANGE_SECONDS if seconds is None else seconds,
+    )
+
+
+async def find_member(conn: Reader, organization_id: str, *, address_key: str) -> str | None:
+    """Return the member whose verified address this is, unless the account is disabled."""
+    user_id: str | None = await conn.fetch_value(
+        """
+        SELECT u.id FROM emails e
+        JOIN users u ON u.id = e.user_id
+        JOIN memberships m ON m.user_id = u.id
+        WHERE e.address_key = $1 AND e.verified_at IS NOT NULL AND u.disabled_at IS NULL
+            AND m.organization_id = $2
+        """,
+        address_key, organization_id,
+    )  # fmt: skip
+    return user_id

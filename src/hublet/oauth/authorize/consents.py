@@ -1,27 +1,100 @@
-"""Rules of consents: the question to a person, the stored consent, the apps that have access, and
-how a person revokes it.
+"""Rules of consents: the question to a person, the sealed ticket that its form carries and the decision
+that comes back, the stored consent, the apps that have access, and how a person revokes it.
 """
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from datetime import timedelta
+
+import msgspec
+
 from hublet.accounts.users import store as users
+from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
+from hublet.core.ids import random_bytes
+from hublet.core.sealing import KeyRing, SealBroken
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.authorize import store
-from hublet.oauth.authorize.consent_form import Ticket
 from hublet.oauth.authorize.records import (
     ConnectedAccess,
     Consent,
     ConsentQuestion,
     OrganizationChoice,
 )
-from hublet.oauth.errors import AccessNotFound
+from hublet.oauth.errors import AccessNotFound, TicketInvalid
 from hublet.oauth.records import Access, AppKind, OAuthApp, Permission
 from hublet.oauth.redirect_uris import host_of, is_loopback
 from hublet.oauth.scopes import reaches_inbox
 from hublet.tokens.records import Scope, with_included
 
 _UNVERIFIED = frozenset({AppKind.dynamic, AppKind.document})
+TICKET_LIFE = timedelta(minutes=10)
+# The hidden field that carries the ticket.
+TICKET_FIELD = "ticket"
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    # The query of an authorization request, or the digest of a device code.
+    subject: str
+    # The app's revision that the page showed.
+    revision: int
+    expires_at: int
+
+
+def new_ticket(*, subject: str, revision: int) -> Ticket:
+    return Ticket(
+        id=random_bytes(16).hex(),
+        subject=subject,
+        revision=revision,
+        expires_at=micros() + TICKET_LIFE // timedelta(microseconds=1),
+    )
+
+
+def seal_ticket(keys: KeyRing, ticket: Ticket, *, purpose: str, session_id: str) -> str:
+    sealed = keys.seal(msgspec.json.encode(ticket), context=_context(purpose, session_id))
+    return urlsafe_b64encode(sealed).decode()
+
+
+def unseal_ticket(keys: KeyRing, text: str, *, purpose: str, session_id: str) -> Ticket:
+    try:
+        sealed = urlsafe_b64decode(text.encode("ascii"))
+        ticket = msgspec.json.decode(
+            keys.open(sealed, context=_context(purpose, session_id)), type=Ticket
+        )
+    except (ValueError, SealBroken):
+        raise TicketInvalid from None
+    if ticket.expires_at < micros():
+        raise TicketInvalid
+    return ticket
+
+
+def _context(purpose: str, session_id: str) -> str:
+    return f"oauth ticket {purpose} {session_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentDecision:
+    ticket: Ticket
+    # The organizations that the person selected; None when they denied.
+    organization_ids: frozenset[str] | None
+
+
+def read_decision(
+    keys: KeyRing, fields: Iterable[tuple[str, str]], *, purpose: str, session_id: str
+) -> ConsentDecision:
+    """Read the decision from a form; everything but `allow` is a no."""
+    pairs = list(fields)
+    values = dict(pairs)
+    ticket = unseal_ticket(
+        keys, values.get(TICKET_FIELD, ""), purpose=purpose, session_id=session_id
+    )
+    chosen = frozenset(value for name, value in pairs if name == "organization")
+    allowed = values.get("decision") == "allow"
+    return ConsentDecision(ticket=ticket, organization_ids=chosen if allowed else None)
 
 
 async def build_question(

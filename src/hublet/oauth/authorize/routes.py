@@ -14,9 +14,9 @@ from hublet.login.auth import CurrentVisitor, FormFields, MaybeSession, SignedIn
 from hublet.login.errors import LoginNeeded
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session, Visitor
-from hublet.oauth.authorize import consent_form, service
+from hublet.oauth.authorize import consents, service
 from hublet.oauth.authorize.checks import AuthorizationParameters, check_request, client_id_of
-from hublet.oauth.authorize.consent_form import ConsentDecision, read_decision
+from hublet.oauth.authorize.consents import ConsentDecision, read_decision
 from hublet.oauth.authorize.records import AuthorizationRequest, ConsentQuestion
 from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import AuthorizationRefused, ClientIdUnknown, RedirectedError, UnknownApp
@@ -127,16 +127,14 @@ def _consent_page(
     question: ConsentQuestion,
 ) -> Response:
     redirect_uri = checked_request.target.redirect_uri
-    ticket = consent_form.new_ticket(
-        subject=parameters.query(), revision=checked_request.app.revision
-    )
+    ticket = consents.new_ticket(subject=parameters.query(), revision=checked_request.app.revision)
     body = _templates.render(
         "consent.html",
         frame=frame_of(hub, session),
         question=question,
         redirect_host=host_of(redirect_uri),
         redirect_uri=redirect_uri.partition("?")[0],
-        ticket=consent_form.seal_ticket(hub.keys, ticket, purpose=_PURPOSE, session_id=session.id),
+        ticket=consents.seal_ticket(hub.keys, ticket, purpose=_PURPOSE, session_id=session.id),
         form_token=form_token(hub, session, _PURPOSE),
     )
     return page_response(body, forms_lead_to=form_action_source(redirect_uri))

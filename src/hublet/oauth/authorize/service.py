@@ -9,7 +9,7 @@ from hublet.login.records import Session, Visitor
 from hublet.oauth.apps import service as apps
 from hublet.oauth.authorize import codes, consents, store
 from hublet.oauth.authorize.checks import AuthorizationParameters, check_request, client_id_of
-from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth.authorize.consents import ConsentDecision
 from hublet.oauth.authorize.records import (
     AuthorizationRequest,
     ConsentQuestion,

@@ -16,7 +16,7 @@ from hublet.oauth.apps import client_secrets as secrets
 from hublet.oauth.apps import service as apps
 from hublet.oauth.apps import store as apps_store
 from hublet.oauth.apps.schemas import MAX_REDIRECT_URIS
-from hublet.oauth.client_metadata.fields import (
+from hublet.oauth.client_metadata.document import (
     GRANT_TYPES,
     check_grants,
     check_no_private_keys,

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from hublet.accounts.records import OrganizationPlan
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
@@ -13,9 +12,8 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.limits import Limiter
 from hublet.oauth.access.records import IssuedTokens
 from hublet.oauth.clients import ClientCredentials
-from hublet.oauth.devices.records import Device
 from hublet.oauth.errors import OAuthError, invalid_request, invalid_target
-from hublet.oauth.records import OAuthApp, Permission
+from hublet.oauth.records import Device, OAuthApp, Permission
 from hublet.oauth.scopes import resource_of
 from hublet.tokens.records import Scope
 
@@ -58,17 +56,6 @@ class GrantResult:
     omitted_scopes: frozenset[Scope] = frozenset()
     # Only token exchange responds with it (RFC 8693).
     issued_token_type: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeTerms:
-    """Terms of token exchange of the organization that an app is bound to."""
-
-    organization_id: str
-    organization_name: str
-    plan: OrganizationPlan
-    # How long a token lives.
-    seconds: int
 
 
 def check_target(request: TokenRequest, *, base_url: str) -> None:

@@ -6,15 +6,14 @@ from typing import NoReturn
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.oauth import devices
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import EndReason, Origin
 from hublet.oauth.clients import authenticate
-from hublet.oauth.devices import service as devices
-from hublet.oauth.devices.records import Device, DeviceState
 from hublet.oauth.errors import OAuthError, invalid_grant
 from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest, check_target
-from hublet.oauth.records import OAuthApp, Permission, Via
+from hublet.oauth.records import Device, DeviceState, OAuthApp, Permission, Via
 
 
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:

@@ -8,7 +8,7 @@ from functools import partial
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
-from hublet.oauth.access import refresh_tokens
+from hublet.oauth.access import issuance
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
 from hublet.oauth.access.issuance import generate_tokens, issue_access_token, save_tokens
@@ -38,7 +38,7 @@ async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
 
 async def _redeem(request: TokenRequest, value: str, conn: Connection) -> GrantResult | OAuthError:
     app = await authenticate(conn, request.credentials)
-    refresh = await refresh_tokens.find(conn, value)
+    refresh = await issuance.find_refresh_token(conn, value)
     if refresh is None or refresh.access.permission.app_id != app.id or not refresh.is_alive:
         raise _invalid_refresh_token()
     permission = refresh.access.permission
@@ -51,7 +51,7 @@ async def _redeem(request: TokenRequest, value: str, conn: Connection) -> GrantR
         if successor is not None:
             return successor
     # It was used before, or another request was faster just now.
-    refresh = await refresh_tokens.find(conn, value) or refresh
+    refresh = await issuance.find_refresh_token(conn, value) or refresh
     if refresh.replaced_at is None or refresh.replaced_at + GRACE <= now():
         await accesses.end(conn, [refresh.access.id], EndReason.reuse)
         return _invalid_refresh_token()
@@ -69,8 +69,8 @@ async def _issue_successor(
     """Replace the refresh token; None when another request was faster."""
     holder = await _get_holder(conn, refresh)
     unsaved = generate_tokens(conn.hub, app, refresh.access, holder=holder, scopes=scopes)
-    sealed = refresh_tokens.seal_response(unsaved.issued, used_token=used_token)
-    if not await refresh_tokens.replace(conn, refresh, sealed_response=sealed):
+    sealed = issuance.seal_response(unsaved.issued, used_token=used_token)
+    if not await issuance.replace_refresh_token(conn, refresh, sealed_response=sealed):
         return None
     await save_tokens(conn, unsaved, refresh.access, generation=refresh.generation + 1)
     return _result(app, refresh, unsaved.issued, tuple(holder.organizations))
@@ -86,7 +86,7 @@ async def _repeat_response(
 ) -> GrantResult:
     """Return the same response once more: a token has one successor, however often it is used."""
     holder = await _get_holder(conn, refresh)
-    issued = refresh_tokens.unseal_response(refresh.sealed_answer or b"", used_token=used_token)
+    issued = issuance.unseal_response(refresh.sealed_answer or b"", used_token=used_token)
     if issued.scopes != scopes:
         # A request for other scopes gets them, beside the same refresh token.
         narrowed = await issue_access_token(conn, app, refresh.access, holder=holder, scopes=scopes)

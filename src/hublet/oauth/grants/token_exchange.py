@@ -13,18 +13,17 @@ from hublet.core.database import Connection
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import IssuedTokens, Origin
+from hublet.oauth.apps import store
 from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import InvalidClient, OAuthError, invalid_grant, invalid_request
-from hublet.oauth.grants import store
 from hublet.oauth.grants.context import (
-    ExchangeTerms,
     GrantContext,
     GrantResult,
     TokenRequest,
     check_target,
 )
 from hublet.oauth.publishers import service as publishers
-from hublet.oauth.records import OAuthApp, Permission, Via
+from hublet.oauth.records import ExchangeTerms, OAuthApp, Permission, Via
 from hublet.oauth.scopes import confined_grants_of, format_scopes, requested_scopes
 from hublet.tokens import service as tokens
 from hublet.tokens.format import TokenKind

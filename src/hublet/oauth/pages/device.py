@@ -11,12 +11,11 @@ from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.login.auth import CurrentVisitor, FormFields, SignedIn
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session
-from hublet.oauth.authorize import consent_form
-from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth import devices
+from hublet.oauth.authorize import consents
+from hublet.oauth.authorize.consents import ConsentDecision
 from hublet.oauth.authorize.routes import decision_reader
-from hublet.oauth.devices import decisions
-from hublet.oauth.devices.decisions import DeviceQuestion
-from hublet.oauth.devices.service import format_user_code, normalize_user_code
+from hublet.oauth.devices import DeviceQuestion, format_user_code, normalize_user_code
 
 router = PageRouter()
 _templates = Templates("hublet.oauth")
@@ -38,12 +37,12 @@ async def enter_device_code(
     """Show who waits under a code, and ask what they may do."""
     check_form(request, form, session, _ENTRY)
     limiter, typed = request.app.state.limiter, form.get("user_code", "")
-    decisions.count_guess(limiter, user_id=session.user_id, address=visitor.address)
+    devices.count_guess(limiter, user_id=session.user_id, address=visitor.address)
     async with database.read() as conn:
-        waiting = await decisions.find_question(conn, typed, user_id=session.user_id)
+        waiting = await devices.find_question(conn, typed, user_id=session.user_id)
     if waiting is None:
         return _entry_page(database.hub, session, typed=typed, is_wrong=True)
-    decisions.refund_guess(limiter, user_id=session.user_id, address=visitor.address)
+    devices.refund_guess(limiter, user_id=session.user_id, address=visitor.address)
     return _decision_page(database.hub, session, waiting, typed=typed)
 
 
@@ -54,7 +53,7 @@ OwnDecision = Annotated[ConsentDecision, Depends(decision_reader(_DECISION))]
 @router.post("/device/decision")
 async def decide_about_device(conn: Conn, session: SignedIn, decision: OwnDecision) -> Response:
     """Take the person's decision about a device."""
-    app = await decisions.decide(conn, decision, session=session)
+    app = await devices.answer(conn, decision, session=session)
     body = _templates.render(
         "device_done.html",
         frame=frame_of(conn.hub, session),
@@ -76,7 +75,7 @@ def _entry_page(hub: Hub, session: Session, *, typed: str, is_wrong: bool = Fals
 
 
 def _decision_page(hub: Hub, session: Session, waiting: DeviceQuestion, *, typed: str) -> Response:
-    ticket = consent_form.new_ticket(
+    ticket = consents.new_ticket(
         subject=waiting.device.digest, revision=waiting.question.app.revision
     )
     body = _templates.render(
@@ -85,7 +84,7 @@ def _decision_page(hub: Hub, session: Session, waiting: DeviceQuestion, *, typed
         question=waiting.question,
         device=waiting.device,
         user_code=_format_typed(typed),
-        ticket=consent_form.seal_ticket(hub.keys, ticket, purpose=_DECISION, session_id=session.id),
+        ticket=consents.seal_ticket(hub.keys, ticket, purpose=_DECISION, session_id=session.id),
         form_token=form_token(hub, session, _DECISION),
     )
     return page_response(body)

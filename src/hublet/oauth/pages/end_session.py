@@ -14,7 +14,7 @@ from hublet.login.auth import FormFields, MaybeSession, drop_session_cookie
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session
 from hublet.oauth.apps import service as apps
-from hublet.oauth.keys.id_tokens import IdTokenHint, read_hint
+from hublet.oauth.id_tokens import IdTokenHint, read_hint
 from hublet.oauth.redirect_uris import form_action_source, matches, with_parameters
 
 router = PageRouter(prefix="/oauth/logout")

@@ -1,17 +1,21 @@
-"""Downloads: the content of a file in git or in the storage, and its media type."""
+"""Downloads: the content of a file in git or in the storage, its media type, and headers of weights."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from mimetypes import MimeTypes
 from pathlib import PurePosixPath
+from typing import Any
 
 from hublet.core.database import Database
-from hublet.repos import blobs_store
+from hublet.core.errors import InvalidRequest
+from hublet.repos import blobs_store, safetensors
 from hublet.repos.browse.records import Revision, StoredFile
 from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
+from hublet.repos.safetensors import HeaderDamaged, HeaderTooLarge
 from hublet.repos.xet.addresses import linked_headers, xet_headers
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
@@ -19,6 +23,10 @@ from hublet.storage.records import Content
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain; charset=utf-8"
+
+_INDEX_END = ".safetensors.index.json"
+# Of the headers of all files of a model, as JSON.
+_LARGEST_DESCRIPTION = 16 << 20
 
 # The table of Python itself; the files of a machine must not change a response.
 _KNOWN = MimeTypes(filenames=())
@@ -125,3 +133,50 @@ async def open_file(
     assert stored.content is not None  # noqa: S101 - of a file in LFS
     source = ContentSource(open_store(database.hub.settings), stored.content)
     return lambda start, end: b"".join(source.pieces(start, end))
+
+
+async def describe_safetensors(database: Database, revision: Revision, path: str) -> dict[str, Any]:
+    """Return the header of a safetensors file, or those of all files that an index names."""
+    if not path.endswith(_INDEX_END):
+        header = await _read_header(database, revision, path)
+        return {"sharded": False, "header": header, **_counts([header])}
+    index = await _read_index(database, revision, path)
+    folder = path[: path.rfind("/") + 1]
+    headers: dict[str, dict[str, Any]] = {}
+    size = 0
+    for name in safetensors.shards_in_index(json.dumps(index).encode()):
+        headers[name] = await _read_header(database, revision, folder + name)
+        size += len(json.dumps(headers[name]))
+        if size > _LARGEST_DESCRIPTION:
+            raise InvalidRequest("path: the headers of all files are too large; name one of them.")
+    return {"sharded": True, "index": index, "headers": headers, **_counts(headers.values())}
+
+
+async def _read_header(database: Database, revision: Revision, path: str) -> dict[str, Any]:
+    file = await get_raw_file(revision, path)
+    read = await open_file(database, revision, file)
+    try:
+        header = await asyncio.to_thread(safetensors.read_raw_header, read, size=file.entry.size)
+        safetensors.check_header(header)
+    except HeaderTooLarge:
+        raise InvalidRequest(f"path: the header of {path} is too large.") from None
+    except HeaderDamaged:
+        raise InvalidRequest(f"path: {path} is no safetensors file, or damaged.") from None
+    return header
+
+
+async def _read_index(database: Database, revision: Revision, path: str) -> dict[str, Any]:
+    file = await get_raw_file(revision, path)
+    if file.entry.size > safetensors.MAX_INDEX_BYTES:
+        raise InvalidRequest(f"path: {path} is too large.")
+    read = await open_file(database, revision, file)
+    data = await asyncio.to_thread(read, 0, file.entry.size)
+    if not safetensors.shards_in_index(data):
+        raise InvalidRequest(f"path: {path} is no index of safetensors files, or damaged.")
+    index: dict[str, Any] = json.loads(data)
+    return index
+
+
+def _counts(headers: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    counted = safetensors.count_parameters(map(safetensors.check_header, headers))
+    return {"parameterCount": counted, "parameterTotal": sum(counted.values())}

@@ -1,8 +1,6 @@
 """Overview of a commit: the commit itself, its README.md, how many files it has and how large they are."""
 
 import asyncio
-import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -10,6 +8,7 @@ from pathlib import Path
 
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
+from hublet.repos import safetensors
 from hublet.repos import service as repos
 from hublet.repos.cards import README
 from hublet.repos.git import bare_repos, history, trees
@@ -22,10 +21,6 @@ MOST_COUNTED = 2_000
 # Of a longer README.md only the beginning is shown.
 _LARGEST_README = 2_000_000
 _LONGEST_TITLE = 200
-MOST_SHARDS = 200
-_WEIGHTS = re.compile(r"[^/]+\.safetensors")
-_WHOLE_MODEL = "model.safetensors"
-_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 # Commits never change, and an overview is small.
 _REMEMBERED = 4096
 
@@ -72,16 +67,26 @@ def _read_overview(folder: Path, sha: str) -> RepoOverview:
         files=len(files),
         size=sum(entry.size for entry in files),
         is_cut=len(found) > MOST_COUNTED,
-        weights=_weights_of(files),
+        weights=find_weights(folder, sha),
     )
 
 
-def _weights_of(files: Sequence[GitEntry]) -> tuple[GitEntry, ...]:
-    """Return `model.safetensors`, or its shards, or the only file of the kind beside the card."""
-    found = {entry.path: entry for entry in files if _WEIGHTS.fullmatch(entry.path)}
-    if whole := found.get(_WHOLE_MODEL):
-        return (whole,)
-    shards = tuple(entry for path, entry in found.items() if _SHARD.fullmatch(path))
-    if shards:
-        return shards if len(shards) <= MOST_SHARDS else ()
-    return tuple(found.values()) if len(found) == 1 else ()
+def find_weights(folder: Path, sha: str) -> tuple[GitEntry, ...]:
+    """Return the safetensors files beside the card that make up the model of a commit."""
+    tree = trees.get_commit(bare_repos.open_repository(folder), sha).tree
+    names = [name.decode(errors="replace") for name in trees.ids_in(tree) if _is_of_weights(name)]
+    indexed = _read_index(folder, sha) if safetensors.INDEX_FILE in names else ()
+    found = safetensors.weights_among(names, indexed=indexed)
+    entries = trees.find_entries(folder, sha, found)
+    return tuple(entry for entry in entries if entry.type == "file" and not entry.is_link)
+
+
+def _is_of_weights(name: bytes) -> bool:
+    return name.endswith((b".safetensors", safetensors.INDEX_FILE.encode()))
+
+
+def _read_index(folder: Path, sha: str) -> tuple[str, ...]:
+    for entry in trees.find_entries(folder, sha, [safetensors.INDEX_FILE]):
+        if entry.type == "file" and entry.lfs is None and entry.size <= safetensors.MAX_INDEX_BYTES:
+            return safetensors.shards_in_index(trees.read_blob(folder, entry.oid))
+    return ()

@@ -1,12 +1,14 @@
-"""Bare repositories on the disk: their folders, creation, opening, repacking and removal."""
+"""Bare repositories on the disk: their folders, creation, opening, repacking and removal; and packed-refs,
+git's own list of refs, written from the table just before git itself runs.
+"""
 
 import asyncio
 import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -182,3 +184,49 @@ async def repack(folder: Path) -> None:
         f"--unpack-unreachable={UNREACHABLE_KEPT}",
     )
     await process.run_git(folder, "prune", f"--expire={UNREACHABLE_KEPT}")
+
+
+# Git ignores the words of the first line that it does not know.
+_HEADER = "# pack-refs with: sorted version="
+_LONGEST_HEADER = 100
+
+
+def packed_refs_version(folder: Path) -> int | None:
+    """Return the version of the table that the list was written from; None: no list of ours."""
+    try:
+        with (folder / "packed-refs").open("rb") as file:
+            line = file.readline(_LONGEST_HEADER).decode("ascii", "replace")
+    except FileNotFoundError:
+        return None
+    version = line.removeprefix(_HEADER).strip()
+    return int(version) if line.startswith(_HEADER) and version.isdecimal() else None
+
+
+def write_packed_refs(folder: Path, refs: Mapping[str, str], *, version: int) -> None:
+    """Write the list, unless this version or a later one is there already.
+
+    `refs` are commits by name, as they were at this version or later.
+    """
+    with _only_writer(folder):
+        if (written := packed_refs_version(folder)) is not None and written >= version:
+            return
+        new = folder / "packed-refs.new"
+        new.write_bytes(_text(refs, version))
+        # Not forced to the disk: a list that a power cut spoils has no header, and is written anew.
+        new.replace(folder / "packed-refs")
+
+
+def _text(refs: Mapping[str, str], version: int) -> bytes:
+    lines = sorted((name.encode(), sha.encode()) for name, sha in refs.items())
+    header = f"{_HEADER}{version} \n".encode()
+    return header + b"".join(b"%b %b\n" % (sha, name) for name, sha in lines)
+
+
+@contextmanager
+def _only_writer(folder: Path) -> Iterator[None]:
+    lock = os.open(folder / "packed-refs.writer", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

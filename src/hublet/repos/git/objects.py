@@ -38,6 +38,7 @@ ObjectKind = Literal["commit", "tree", "blob"]
 
 FILE = b"100644"
 EXECUTABLE = b"100755"
+LINK = b"120000"
 FOLDER = b"40000"
 SUBMODULE = b"160000"
 

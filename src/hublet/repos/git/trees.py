@@ -4,9 +4,11 @@ Everything here blocks on the disk; call it from a thread.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 import pygit2
@@ -15,13 +17,15 @@ from pygit2.enums import FileMode
 from hublet.core.dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, RevisionNotFound
 from hublet.repos.git import bare_repos
-from hublet.repos.git.objects import SUBMODULE
+from hublet.repos.git.objects import EXECUTABLE, FILE, FOLDER, LINK, SUBMODULE, TreeItem
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"
 _POINTER_PATTERN = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d{1,19})\n"
 )
 _TREE_ITEM = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+# The last one is of git's first years.
+_MODES = (FILE, FOLDER, EXECUTABLE, LINK, SUBMODULE, b"100664")
 # No pointer is smaller or larger, so only blobs of these sizes are read.
 POINTER_SIZES = range(len(POINTER % (b"0" * 64, 0)), len(POINTER % (b"0" * 64, 10**18)) + 1)
 
@@ -63,17 +67,18 @@ def list_tree(
     needs are read, so a page costs the same wherever it begins.
     """
     repository = _open(folder, commit)
-    tree = get_tree(repository, commit, path)
+    top = _find(repository, commit, path) if path else _root(repository, commit)
+    if top is None or top.mode != FOLDER:
+        raise EntryNotFound(path, commit=commit)
     start = f"{path}/" if path else ""
-    found = _walk(tree, start, after.removeprefix(start), recursive=recursive)
+    found = _walk(repository, top.oid, start, after.removeprefix(start), recursive=recursive)
     return [_entry(repository, at, item) for at, item in islice(found, limit)]
 
 
 def find_entries(folder: Path, commit: str, paths: Iterable[str]) -> list[GitEntry]:
     """Return those of these files and folders that exist, in the same order."""
     repository = _open(folder, commit)
-    root = get_tree(repository, commit)
-    found = ((path, find_item(root, path)) for path in dict.fromkeys(paths))
+    found = ((path, _find(repository, commit, path)) for path in dict.fromkeys(paths))
     return [_entry(repository, path, item) for path, item in found if item is not None]
 
 
@@ -100,14 +105,6 @@ def get_commit(repository: pygit2.Repository, commit: str) -> pygit2.Commit:
         raise RevisionNotFound(commit) from None
 
 
-def get_tree(repository: pygit2.Repository, commit: str, path: str = "") -> pygit2.Tree:
-    root = get_commit(repository, commit).tree
-    found = find_item(root, path) if path else root
-    if not isinstance(found, pygit2.Tree):
-        raise EntryNotFound(path, commit=commit)
-    return found
-
-
 def find_item(root: pygit2.Tree, path: str) -> pygit2.Object | None:
     """Return the file or folder at this path; None also for an invalid path."""
     if not all(path.split("/")):
@@ -116,7 +113,8 @@ def find_item(root: pygit2.Tree, path: str) -> pygit2.Object | None:
         found: pygit2.Object = root[path]
     except (KeyError, ValueError, pygit2.GitError):
         return None
-    return found if _is_content(found) else None
+    # The commit of a submodule lies in another repository.
+    return found if found.filemode != FileMode.COMMIT else None
 
 
 def ids_in(tree: pygit2.Tree) -> dict[bytes, bytes]:
@@ -148,69 +146,140 @@ def _open(folder: Path, commit: str) -> pygit2.Repository:
         raise RevisionNotFound(commit) from None
 
 
+def _root(repository: pygit2.Repository, commit: str) -> TreeItem:
+    return TreeItem(FOLDER, get_commit(repository, commit).tree_id.raw)
+
+
+def _find(repository: pygit2.Repository, commit: str, path: str) -> TreeItem | None:
+    """Return the file or folder at this path; None also for an invalid path."""
+    found = _root(repository, commit)
+    for name in path.split("/"):
+        try:
+            raw = name.encode()
+        except UnicodeEncodeError:
+            return None
+        if found.mode != FOLDER or not raw or b"\0" in raw:
+            return None
+        match = _find_name(_read_folder(repository, found.oid), raw)
+        if match is None or match[1] == SUBMODULE:
+            return None
+        found = TreeItem(match[1], match[3])
+    return found
+
+
 def _walk(
-    tree: pygit2.Tree, start: str, after: str, *, recursive: bool
-) -> Iterator[tuple[str, pygit2.Object]]:
+    repository: pygit2.Repository, oid: bytes, start: str, after: str, *, recursive: bool
+) -> Iterator[tuple[str, TreeItem]]:
     first, _, rest = after.partition("/")
-    for index in range(_position(tree, first) if first else 0, len(tree)):
-        item = tree[index]
-        name = _name(item)
-        if name is None or not _is_content(item):
+    data = _read_folder(repository, oid)
+    for match in _TREE_ITEM.finditer(data, _position(data, first.encode()) if first else 0):
+        mode, raw, item = match.groups()
+        name = _decode(raw)
+        # The commit of a submodule lies in another repository.
+        if name is None or mode == SUBMODULE:
             continue
         seen = name == first
         if not seen:
-            yield start + name, item
-        if recursive and isinstance(item, pygit2.Tree):
-            yield from _walk(item, f"{start}{name}/", rest if seen else "", recursive=True)
+            yield start + name, TreeItem(mode, item)
+        if recursive and mode == FOLDER:
+            inside, behind = f"{start}{name}/", rest if seen else ""
+            yield from _walk(repository, item, inside, behind, recursive=True)
 
 
-def _position(tree: pygit2.Tree, name: str) -> int:
-    """Return the index of this name, or of the first entry behind where it would stand."""
-    target = name.encode()
-    if name in tree and tree[name].filemode == FileMode.TREE:
-        target += b"/"
-    low, high = 0, len(tree)
-    while low < high:
-        middle = (low + high) // 2
-        if _sort_key(tree[middle]) < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _find_name(data: bytes, name: bytes) -> re.Match[bytes] | None:
+    """Return the entry of this name.
+
+    A search for its bytes takes a hundredth of the time that reading all the entries takes. An id
+    may have the same bytes, but hardly with the end of an id before and a mode in front of them.
+    """
+    sought, at = b" %s\0" % name, -1
+    while (at := data.find(sought, at + 1)) >= 0:
+        for mode in _MODES:
+            start = at - len(mode)
+            is_entry = start == 0 or (start > 0 and data[start - 21] == 0)
+            if is_entry and data.startswith(mode, start):
+                return _TREE_ITEM.match(data, start)
+    return None
 
 
-def _sort_key(item: pygit2.Object) -> bytes:
+def _position(data: bytes, name: bytes) -> int:
+    """Return where the entry of this name begins, or the first one behind where it would stand."""
+    match = _find_name(data, name)
+    if match is None:
+        behind = (each for each in _TREE_ITEM.finditer(data) if _sort_key(each) >= name)
+        match = next(behind, None)
+    return len(data) if match is None else match.start()
+
+
+def _sort_key(match: re.Match[bytes]) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
-    raw = item.raw_name or b""
-    return raw + b"/" if item.filemode == FileMode.TREE else raw
+    return match[2] + b"/" if match[1] == FOLDER else match[2]
 
 
-def _name(item: pygit2.Object) -> str | None:
+def _decode(name: bytes) -> str | None:
     try:
-        return (item.raw_name or b"").decode()
+        return name.decode()
     except UnicodeDecodeError:
         # No URL can name it.
         return None
 
 
-def _is_content(item: pygit2.Object) -> bool:
-    # The commit of a submodule lies in another repository.
-    return item.filemode != FileMode.COMMIT
+class LargeFolders:
+    """The large folders that were read last, as git holds them.
+
+    To unpack one of 100,000 entries takes longer than to read a page of it.
+    """
+
+    LARGE_BYTES = 256 * 1024
+    MOST_BYTES = 32 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: OrderedDict[tuple[str, bytes], bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: tuple[str, bytes]) -> bytes | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: tuple[str, bytes], data: bytes) -> None:
+        if not self.LARGE_BYTES <= len(data) <= self.MOST_BYTES:
+            return
+        with self._lock:
+            self._size += len(data) - len(self._held.pop(key, b""))
+            self._held[key] = data
+            while self._size > self.MOST_BYTES:
+                self._size -= len(self._held.popitem(last=False)[1])
 
 
-def _entry(repository: pygit2.Repository, path: str, item: pygit2.Object) -> GitEntry:
-    oid = str(item.id)
-    if item.filemode == FileMode.TREE:
-        return GitEntry(path=path, type="directory", oid=oid)
-    _, size = repository.odb.read_header(item.id)
+_large_folders = LargeFolders()
+
+
+def _read_folder(repository: pygit2.Repository, oid: bytes) -> bytes:
+    # With the repository, because no other may read what only this one has.
+    key = (repository.path, oid)
+    data = _large_folders.get(key)
+    if data is None:
+        data = repository.odb.read(pygit2.Oid(raw=oid))[1]
+        _large_folders.put(key, data)
+    return data
+
+
+def _entry(repository: pygit2.Repository, path: str, item: TreeItem) -> GitEntry:
+    if item.mode == FOLDER:
+        return GitEntry(path=path, type="directory", oid=item.oid.hex())
+    oid = pygit2.Oid(raw=item.oid)
+    _, size = repository.odb.read_header(oid)
     lfs = None
-    if size in POINTER_SIZES and isinstance(blob := repository[item.id], pygit2.Blob):
+    if size in POINTER_SIZES and isinstance(blob := repository[oid], pygit2.Blob):
         lfs = parse_pointer(blob.data)
     return GitEntry(
         path=path,
         type="file",
-        oid=oid,
+        oid=item.oid.hex(),
         size=lfs.size if lfs else size,
         lfs=lfs,
-        is_link=item.filemode == FileMode.LINK,
+        is_link=item.mode == LINK,
     )

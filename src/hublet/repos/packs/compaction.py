@@ -23,7 +23,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
 from hublet.repos.errors import GitFailed
-from hublet.repos.git import bare_repos, packed_refs, process
+from hublet.repos.git import bare_repos, process
 from hublet.repos.git.packs import WORKSPACE_SUFFIX
 from hublet.repos.packs import cache, store
 from hublet.repos.packs.store import ListedPack, PackKind
@@ -191,7 +191,7 @@ def _link(copy: Path, indexes: Iterable[Path], refs: Mapping[str, str]) -> None:
     for index in indexes:
         for suffix in (".pack", ".idx"):
             os.link(index.with_suffix(suffix), packs / f"{index.stem}{suffix}")
-    packed_refs.write(copy, refs, version=0)
+    bare_repos.write_packed_refs(copy, refs, version=0)
 
 
 def _unreachable(

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.events import UpdatedRef
+from hublet.repos import list_index_store
+from hublet.repos.cards import links_of
 from hublet.repos.records import Card, Ref
 
 
@@ -113,7 +115,11 @@ async def record_change(conn: Connection, repo_id: str, *, added_bytes: int) -> 
 
 
 async def set_head(conn: Connection, repo_id: str, sha: str, card: Card) -> None:
+    """Set the commit of main with its card, and what lists find it by."""
     await conn.execute(
         "UPDATE repos SET head_sha = $2, card = $3, tags = $4 WHERE id = $1",
         repo_id, sha, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
     )  # fmt: skip
+    await list_index_store.set_links(conn, repo_id, links_of(card))
+    if card.evaluations is not None:
+        await list_index_store.set_evaluations(conn, repo_id, card.evaluations)

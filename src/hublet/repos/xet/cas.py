@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from hublet.core.database import Database
 from hublet.core.errors import HubError, TooManyRequests, Unavailable
 from hublet.core.logs import get_logger
-from hublet.storage.layouts import LayoutCache
 from hublet.storage.object_store import ObjectStore, open_store
+from hublet.storage.xorb_objects import LayoutCache
 
 log = get_logger("xet")
 

@@ -10,8 +10,7 @@ from typing import Literal
 from hublet.core.clock import micros
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.sealing import KeyRing
-from hublet.core.signing import read_signed, sign
+from hublet.core.sealing import KeyRing, read_signed, sign
 from hublet.repos import service as repos
 from hublet.repos import store as repos_store
 from hublet.repos.commits.pull_requests import may_upload

@@ -11,8 +11,7 @@ from hublet.jobs.access import get_delegate_of_job
 from hublet.jobs.records import JobRecord
 from hublet.registry import service as registry
 from hublet.registry.errors import BlobNotFound, ManifestNotFound
-from hublet.registry.names import parse_image_name
-from hublet.registry.records import ImageKey
+from hublet.registry.records import ImageKey, parse_image_name
 from hublet.registry.tokens import new_job_token, sign_token
 from hublet.repos import service as repos
 from hublet.repos.download_counter import DownloadCounter

@@ -1,7 +1,12 @@
-"""Root file system of a job: the image that its name stands for, unpacked on this machine."""
+"""Root file system of a job: the image that its name stands for, unpacked on this machine; and whether this
+machine shows the layers of an image as one folder (overlay file system).
+"""
 
 import hashlib
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -11,8 +16,9 @@ from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.dataclasses import dataclass
+from hublet.core.logs import get_logger
 from hublet.runtime.errors import CannotRun
-from hublet.runtime.images import layers, oci, overlay
+from hublet.runtime.images import layers, oci
 from hublet.runtime.images.layer_archive import UNREADABLE
 from hublet.runtime.images.layer_cache import (
     get_layers,
@@ -20,9 +26,74 @@ from hublet.runtime.images.layer_cache import (
     make_once,
     mark_layers,
 )
-from hublet.runtime.images.layer_stack import Layer, LayerStack, add_folder, merge
+from hublet.runtime.images.layer_stack import Layer, LayerStack, add_folder, mark, merge
+from hublet.runtime.images.layers import LayerNotes
 from hublet.runtime.images.unpacker import explain
 from hublet.runtime.records import LaunchOrder
+
+log = get_logger("jobs")
+
+# The kernel stacks no more (OVL_MAX_STACK); two of them are ours.
+MAX_LAYERS = 498
+# The mount that a shim makes for an attempt; the folder of `shim` comes last in sys.path.
+_PROGRAM = """
+import os, sys
+sys.path.append(sys.argv[1])
+from shim.child import mount_layers
+target = sys.argv[3]
+mount_layers([sys.argv[2], "1:0", "", target], is_root=os.geteuid() == 0)
+sys.exit(os.listdir(target) != ["d"] or os.listdir(f"{target}/d") != [])
+"""
+
+
+def is_usable(cache: Path) -> bool:
+    """Tell whether layers in a folder can be mounted by this user. Blocks."""
+    return find_overlay_obstacle(cache) is None
+
+
+@lru_cache(maxsize=8)
+def find_overlay_obstacle(cache: Path) -> str | None:
+    """Return why layers in a folder cannot be mounted by this user; None: they can. Blocks.
+
+    The kernel, a container around the hub, or the file system of the folder may forbid it.
+    """
+    with tempfile.TemporaryDirectory(prefix="probe-", suffix=".partial", dir=cache) as name:
+        probe = Path(name)
+        try:
+            _write_layers(probe)
+        except OSError as error:
+            log.info("images are merged: their folder cannot hold layers", error=str(error))
+            return f"its file system cannot hold them: {error.strerror or error}"
+        tried = subprocess.run(  # noqa: S603 - this very interpreter, with a program of ours.
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                _PROGRAM,
+                Path(__file__).parents[1],
+                name,
+                f"{name}/m",
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if not tried.returncode:
+            return None
+        reason = tried.stderr.strip().rpartition("\n")[2] or "what is mounted is not what was to be"
+        log.info("images are merged: layers cannot be mounted", error=reason)
+        return f"they cannot be mounted: {reason}"
+
+
+def _write_layers(probe: Path) -> None:
+    """Write two layers: the upper one hides a file and all in a folder of the lower one."""
+    for place in ("0/d", "1/d", "m"):
+        add_folder(probe, place)
+    for place in ("0/f", "0/d/a"):
+        (probe / place).touch()
+    mark(Layer(root=probe / "1", notes=LayerNotes(whiteouts=["f"], opaque=["d"])))
+
 
 HOST = "host"
 # Ending of the folder of an image that has layers.
@@ -185,7 +256,7 @@ def stack_of(image: Image) -> LayerStack:
 def _load_image(folder: Path) -> Image:
     defaults = oci.defaults_of(_config_path(folder).read_bytes())
     found = load_layers(folder)
-    if len(found) <= overlay.MAX_LAYERS and overlay.is_usable(folder.parent):
+    if len(found) <= MAX_LAYERS and is_usable(folder.parent):
         mark_layers(found)
         return Image(root=folder, layers=found, folder=folder, defaults=defaults)
     with make_once(folder / _MERGED) as partial:

@@ -22,8 +22,8 @@ from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.records import LaunchOrder, Runner
-from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
+from hublet.runtime.sandbox import shim_runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
 from hublet.runtime.supervisor.log_shipper import LogShipper
@@ -126,7 +126,7 @@ class Launcher:
                 job, order.image, is_space=is_space, log_path=order.log
             )
             return replace(order, image_digest=digest)
-        if self._runner.name == process_runner.NAME or is_space:
+        if self._runner.name == shim_runner.NAME or is_space:
             return order
         found = await self._images.find_engine_image(job, order.image)
         return order if found is None else replace(order, image=found[0], image_login=found[1])

@@ -18,8 +18,8 @@ from hublet.runtime.records import (
     Runner,
     RunnerCapabilities,
 )
-from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
+from hublet.runtime.sandbox import shim_runner
 
 NO_RUNNER = "none"
 _NO_KUBERNETES = "The Kubernetes runner needs lightkube: pip install 'hublet[kubernetes]'."
@@ -43,12 +43,12 @@ async def choose_runner(settings: Settings) -> RunnerChoice:
         return await _choose_docker(settings)
     if name == "kubernetes":
         return await _choose_kubernetes(settings)
-    if name == process_runner.NAME:
-        return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
+    if name == shim_runner.NAME:
+        return await _probe(shim_runner.process_runner(settings.database.data_dir.absolute()))
     choice = await _probe(_sandbox_runner(settings))
     if name == "auto" and not choice.capabilities.usable and settings.server.test_mode:
         # Never elsewhere: a plain process may do whatever the hub may.
-        return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
+        return await _probe(shim_runner.process_runner(settings.database.data_dir.absolute()))
     return choice
 
 

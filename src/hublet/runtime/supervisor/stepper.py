@@ -13,8 +13,8 @@ from hublet.jobs.service import transition
 from hublet.jobs.stages import AttemptEnd, StageChange, Trigger, start_retry_delay
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import Runner, RunnerCapabilities
-from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
+from hublet.runtime.sandbox import shim_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
 from hublet.runtime.supervisor.launcher import Launcher, attempt_folder
@@ -35,7 +35,7 @@ _LAUNCH_SECONDS = 0.25
 _CANCEL_PATIENCE_SECONDS = 1.0
 _SECOND = 1_000_000
 # An attempt that one of them began the other finds, in the same folder.
-_SHIM_RUNNERS = frozenset({process_runner.NAME, sandbox_runner.NAME})
+_SHIM_RUNNERS = frozenset({shim_runner.NAME, sandbox_runner.NAME})
 
 # Maps a job, as it is in the transaction that changes it, to the changes.
 ChangeRule = Callable[[HeldJob], Sequence[StageChange]]

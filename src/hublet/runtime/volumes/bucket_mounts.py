@@ -21,6 +21,7 @@ from hublet.repos.files.records import File
 from hublet.repos.records import Repo
 from hublet.runtime.errors import CannotRun, NestedTooDeeply
 from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.volumes.checkouts import copy_content
 from hublet.runtime.volumes.records import (
     FILES,
     SNAPSHOT,
@@ -30,7 +31,6 @@ from hublet.runtime.volumes.records import (
     FileSnapshot,
     SkippedPath,
 )
-from hublet.runtime.volumes.reflink import copy_content
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Blob, Content

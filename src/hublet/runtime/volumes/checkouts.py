@@ -1,10 +1,14 @@
-"""Checkouts of repositories: the files of one commit, written once for all jobs that mount it.
+"""Checkouts of repositories: the files of one commit, written once for all jobs that mount it; and reflink
+copies, which share their bytes with the source on the disk.
 
-Writing, reading and removing them blocks on the disk: it runs in threads.
+Writing, reading, copying and removing them blocks on the disk: it runs in threads.
 """
 
 import asyncio
+import contextlib
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -26,14 +30,61 @@ from hublet.jobs.records import Spec
 from hublet.repos import blobs_store
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos
-from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
+from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_commit, parse_pointer
 from hublet.repos.records import Repo
 from hublet.repos.service import open_folder
 from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
 from hublet.runtime.launch_threads import run_abandonable, run_in_launch_thread
-from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_content
+from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Content
+
+# linux/fs.h: two files share their bytes until one of them is written to.
+_FICLONE = 0x40049409
+
+FILE_MODE = 0o644
+EXECUTABLE_MODE = 0o755
+
+
+def copy_content(
+    store: ObjectStore, content: Content, target: Path, *, mode: int = FILE_MODE
+) -> None:
+    """Write a content to a new file, sharing its bytes where it lies in one piece here."""
+    source = ContentSource(store, content)
+    if source.path is not None:
+        copy_file(source.path, target, mode=mode)
+        return
+    with target.open("xb") as file:
+        file.writelines(source.pieces(0, content.size))
+    target.chmod(mode)
+
+
+def copy_file(source: Path, target: Path, *, mode: int = FILE_MODE) -> None:
+    """Copy a file, sharing its bytes where the file system can.
+
+    Never a hard link: a runner without namespaces lets a job write to all that its user owns,
+    and a link would let it write into the hub's own blobs.
+    """
+    with source.open("rb") as read, target.open("xb") as written:
+        try:
+            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
+        except OSError:
+            _copy_bytes(read.fileno(), written.fileno())
+    target.chmod(mode)
+
+
+def _copy_bytes(read: int, written: int) -> None:
+    left = os.fstat(read).st_size
+    with contextlib.suppress(OSError):
+        while left > 0 and (count := os.copy_file_range(read, written, left)) > 0:
+            left -= count
+    if left:
+        with (
+            os.fdopen(os.dup(read), "rb") as source,
+            os.fdopen(os.dup(written), "wb") as target,
+        ):
+            shutil.copyfileobj(source, target)
+
 
 PRUNE_TASK = "jobs.sweep-volumes"
 MAX_AGE = timedelta(days=7)
@@ -116,7 +167,7 @@ def list_large(checkout: Checkout, abandoned: Event | None = None) -> dict[str, 
     large: dict[str, LfsPointer] = {}
     written = set[str]()
     left = MAX_SIZE
-    for path, item in _walk(checkout, get_tree(repository, checkout.commit), abandoned):
+    for path, item in _walk(checkout, get_commit(repository, checkout.commit).tree, abandoned):
         if not isinstance(item, pygit2.Blob):
             continue
         _, size = repository.odb.read_header(item.id)
@@ -139,7 +190,7 @@ def write_checkout(
 ) -> None:
     """Write the folder; `contents` has those of large files by path, other pointers stay."""
     with atomic_dir(checkout.folder) as folder:
-        root = get_tree(_open(checkout), checkout.commit)
+        root = get_commit(_open(checkout), checkout.commit).tree
         for path, item in _walk(checkout, root, abandoned):
             if (content := contents.get(path)) is not None:
                 copy_content(store, content, folder / path, mode=_mode(item))

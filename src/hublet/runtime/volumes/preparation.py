@@ -17,6 +17,7 @@ from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
 from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import bucket_mounts, checkouts
+from hublet.runtime.volumes.checkouts import copy_file
 from hublet.runtime.volumes.mount_frames import frame_binds, mount_points_in
 from hublet.runtime.volumes.records import (
     PreparedAttempt,
@@ -24,7 +25,6 @@ from hublet.runtime.volumes.records import (
     frame_folder,
     space_folder,
 )
-from hublet.runtime.volumes.reflink import copy_file
 from hublet.tokens.records import Caller
 
 _DEFAULT_FILE = "app.py"

@@ -36,8 +36,7 @@ from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.scim.directory import lock
 from hublet.scim.errors import ScimRefusal, to_refusal
-from hublet.scim.protocol.dialects import normalize
-from hublet.scim.protocol.handler import DirectoryHandler
+from hublet.scim.protocol.handler import DirectoryHandler, normalize
 from hublet.scim.protocol.models import STRICT, AnyUser, Group, ManagedUser, User, provider_of
 from hublet.scim.protocol.resources import (
     body_of,

@@ -17,8 +17,7 @@ from hublet.notifications.preferences.schemas import UpdateNotificationSettings
 from hublet.notifications.preferences.switches import PRODUCT_UPDATES_AFTER
 from hublet.notifications.watch_schemas import MuteTarget, WatchTarget, targets_of
 from hublet.web.auth import PageVisit, SignedInVisit
-from hublet.web.inbox.preferences import GROUPS, keys_of
-from hublet.web.inbox.subscription_lists import list_of
+from hublet.web.inbox.preferences import GROUPS, keys_of, list_of
 from hublet.web.pages import REFUSALS, frame_for, go_to, read_as, render, status_of
 
 router = PageRouter()

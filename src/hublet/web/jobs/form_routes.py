@@ -16,7 +16,7 @@ from hublet.jobs.auth import JobAvailability
 from hublet.jobs.errors import NoRunner
 from hublet.jobs.records import Availability, VolumeType
 from hublet.jobs.requests import request_from
-from hublet.jobs.schedules import cron
+from hublet.jobs.schedules import records
 from hublet.jobs.schedules import service as schedules
 from hublet.jobs.schedules.schemas import CreateScheduledJob
 from hublet.login.auth import FRESH_LOGIN, FormFields
@@ -180,8 +180,8 @@ async def _show(
     preview_problem = None
     if notes.has_preview:
         try:
-            runs = cron.next_runs(form.schedule, now(), count=_SHOWN_RUNS)
-            words = cron.describe(form.schedule)
+            runs = records.next_runs(form.schedule, now(), count=_SHOWN_RUNS)
+            words = records.describe_schedule(form.schedule)
         except InvalidRequest as error:
             preview_problem = error
     refused = problem or preview_problem

@@ -16,7 +16,7 @@ from hublet.jobs.errors import LastRunGoesOn
 from hublet.jobs.records import Initiator, InitiatorType, Spec
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.requests import spec_of
-from hublet.jobs.schedules import cron, service
+from hublet.jobs.schedules import records, service
 from hublet.jobs.schedules.records import ScheduledJobRecord
 from hublet.jobs.schedules.schemas import UpdateSchedule
 from hublet.jobs.schemas import UpdateLabels
@@ -64,7 +64,7 @@ def _row(scheduled: ScheduledJobRecord, access: JobAccess) -> ScheduleRow:
         scheduled=scheduled,
         path=f"/jobs/{access.owner.name}/scheduled/{scheduled.id}",
         title=labels.get("name") or f"Schedule {scheduled.id[-8:]}",
-        words=cron.describe(scheduled.schedule),
+        words=records.describe_schedule(scheduled.schedule),
         labels=labels,
         spec=spec,
         command=command_line(spec),
@@ -228,7 +228,7 @@ async def _page(conn: Reader, access: JobAccess, schedule_id: str) -> SchedulePa
         next_runs=(
             []
             if scheduled.suspended
-            else cron.next_runs(scheduled.schedule, now(), count=_SHOWN_RUNS)
+            else records.next_runs(scheduled.schedule, now(), count=_SHOWN_RUNS)
         ),
         history=await job_rows(conn, access, history),
         may_change=await service.may_change(conn, access, scheduled),

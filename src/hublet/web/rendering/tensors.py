@@ -1,6 +1,5 @@
 """Previews of weights: the tensors that the header of a safetensors or GGUF file names."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -10,14 +9,20 @@ from typing import Any
 from markupsafe import Markup
 
 from hublet.core.dataclasses import dataclass
+from hublet.repos.safetensors import (
+    MAX_DIMENSIONS,
+    HeaderDamaged,
+    HeaderTooLarge,
+    checked_shape,
+    read_header,
+)
 from hublet.web.rendering import ByteReader
 from hublet.web.rendering.code import escape_line, make_visible
 
 VERSION = "tensors-1"
 
-# The header of a safetensors file is read at once; in a GGUF file the words of the model stand
-# before the tensors, so more of it has to be passed over.
-MAX_HEADER_BYTES = 4 << 20
+# In a GGUF file the words of the model stand before the tensors, so more of it has to be passed
+# over than of the header of a safetensors file.
 MAX_GGUF_BYTES = 16 << 20
 MAX_TENSORS = 2_000
 MAX_METADATA = 100
@@ -25,8 +30,6 @@ MAX_TEXT_CHARACTERS = 300
 
 _DAMAGED = "The header of this file is damaged."
 _TOO_LARGE = "The header of this file is too large to be shown."
-_MAX_NUMBER = 2**63
-_MAX_DIMENSIONS = 16
 _CHUNK = 256 * 1024
 
 
@@ -51,54 +54,28 @@ class TensorPreview:
     refusal: str = ""
 
 
-class _Damaged(Exception):
-    """Raised while a header is read; carries the sentence for the page."""
-
-
 def preview_safetensors(read: ByteReader, *, size: int) -> TensorPreview:
     try:
-        return _safetensors(read, size)
-    except _Damaged as error:
-        return TensorPreview(refusal=str(error))
+        header = read_header(read, size=size)
+    except HeaderDamaged:
+        return TensorPreview(refusal=_DAMAGED)
+    except HeaderTooLarge:
+        return TensorPreview(refusal=_TOO_LARGE)
+    rows = [_row(each.name, each.dtype, each.shape) for each in header.tensors]
+    return _preview(rows, header.metadata.items())
 
 
 def preview_gguf(read: ByteReader, *, size: int) -> TensorPreview:
     try:
         return _gguf(_Cursor(read, size))
-    except _Damaged as error:
-        return TensorPreview(refusal=str(error))
+    except HeaderDamaged:
+        return TensorPreview(refusal=_DAMAGED)
+    except HeaderTooLarge:
+        return TensorPreview(refusal=_TOO_LARGE)
 
 
-def _safetensors(read: ByteReader, size: int) -> TensorPreview:
-    prefix = read(0, min(8, size))
-    length = int.from_bytes(prefix, "little")
-    if len(prefix) < 8 or length > size - 8:  # noqa: PLR2004 - eight bytes say the length
-        raise _Damaged(_DAMAGED)
-    if length > MAX_HEADER_BYTES:
-        raise _Damaged(_TOO_LARGE)
-    try:
-        header = json.loads(read(8, 8 + length))
-    except (ValueError, RecursionError):
-        raise _Damaged(_DAMAGED) from None
-    if not isinstance(header, dict):
-        raise _Damaged(_DAMAGED)
-    about = header.pop("__metadata__", {})
-    metadata = about.items() if isinstance(about, dict) else ()
-    return _preview([_safetensor(name, value) for name, value in header.items()], metadata)
-
-
-def _safetensor(name: str, value: Any) -> TensorRow:
-    if not isinstance(value, dict) or not isinstance(value.get("dtype"), str):
-        raise _Damaged(_DAMAGED)
-    return _row(name, value["dtype"][:20], value.get("shape"))
-
-
-def _row(name: str, dtype: str, shape: Any) -> TensorRow:
-    if not isinstance(shape, list) or len(shape) > _MAX_DIMENSIONS:
-        raise _Damaged(_DAMAGED)
-    if not all(type(number) is int and 0 <= number < _MAX_NUMBER for number in shape):
-        raise _Damaged(_DAMAGED)
-    return TensorRow(name=_text(name), dtype=dtype, shape=tuple(shape), parameters=math.prod(shape))
+def _row(name: str, dtype: str, shape: tuple[int, ...]) -> TensorRow:
+    return TensorRow(name=_text(name), dtype=dtype, shape=shape, parameters=math.prod(shape))
 
 
 def _preview(rows: list[TensorRow], metadata: Iterable[tuple[str, Any]]) -> TensorPreview:
@@ -165,9 +142,9 @@ class _Cursor:
 
     def _check(self, count: int) -> None:
         if self._position + count > self._size:
-            raise _Damaged(_DAMAGED)
+            raise HeaderDamaged
         if self._position + count > MAX_GGUF_BYTES:
-            raise _Damaged(_TOO_LARGE)
+            raise HeaderTooLarge
 
     def _reach(self, count: int) -> None:
         self._check(count)
@@ -176,15 +153,15 @@ class _Cursor:
             end = min(self._position + max(count, _CHUNK), self._size)
             self._chunk, self._start = self._read(self._position, end), self._position
             if len(self._chunk) < count:
-                raise _Damaged(_DAMAGED)
+                raise HeaderDamaged
 
 
 def _gguf(cursor: _Cursor) -> TensorPreview:
     if cursor.take(4) != b"GGUF" or cursor.number(_U32) not in _GGUF_VERSIONS:
-        raise _Damaged(_DAMAGED)
+        raise HeaderDamaged
     tensors, keys = cursor.number(_U64), cursor.number(_U64)
     if tensors > _MAX_GGUF_TENSORS or keys > _MAX_KEYS:
-        raise _Damaged(_DAMAGED)
+        raise HeaderDamaged
     metadata = [(cursor.text(), _gguf_value(cursor)) for _ in range(keys)]
     return _preview([_gguf_tensor(cursor) for _ in range(tensors)], metadata)
 
@@ -196,7 +173,7 @@ def _gguf_value(cursor: _Cursor) -> Any:
     if kind == _ARRAY:
         return _gguf_array(cursor)
     if kind not in _SINGLE:
-        raise _Damaged(_DAMAGED)
+        raise HeaderDamaged
     return cursor.number(_SINGLE[kind])
 
 
@@ -210,15 +187,15 @@ def _gguf_array(cursor: _Cursor) -> str:
         for _ in range(count):
             cursor.skip(cursor.number(_U64))
     else:
-        raise _Damaged(_DAMAGED)
+        raise HeaderDamaged
     return f"{count:,} values"
 
 
 def _gguf_tensor(cursor: _Cursor) -> TensorRow:
     name, dimensions = cursor.text(), cursor.number(_U32)
-    if dimensions > _MAX_DIMENSIONS:
-        raise _Damaged(_DAMAGED)
+    if dimensions > MAX_DIMENSIONS:
+        raise HeaderDamaged
     shape = [cursor.number(_U64) for _ in range(dimensions)]
     kind = cursor.number(_U32)
     cursor.skip(_U64.size)
-    return _row(name, _GGML_TYPES.get(kind, f"type {kind}"), shape)
+    return _row(name, _GGML_TYPES.get(kind, f"type {kind}"), checked_shape(shape))

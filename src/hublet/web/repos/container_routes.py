@@ -7,7 +7,7 @@ from fastapi import Query, Response
 from hublet.core.errors import HubError
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
-from hublet.registry import catalog, retention, service
+from hublet.registry import catalog, collection, service
 from hublet.registry.errors import InvalidRetention
 from hublet.registry.records import ImageKey, RetentionRule
 from hublet.repos import service as repos
@@ -99,7 +99,7 @@ async def delete_tag(
 async def get_retention_page(visit: SignedInVisit, address: FilesRepo) -> Response:
     async with visit.database.read() as conn:
         head = await get_head(conn, visit, address, tab=RepoTab.settings, right=Right.manage)
-        rule = await retention.get_rule(conn, head.repo)
+        rule = await collection.get_retention_rule(conn, head.repo)
     return await _show_retention(
         visit, head, keep_tags=_shown(rule.keep_tags), untagged_days=_shown(rule.untagged_days)
     )
@@ -114,10 +114,10 @@ async def set_retention(visit: SignedInVisit, address: FilesRepo, form: FormFiel
             repo = await repos.get(conn, visit.person, address, Right.manage)
             visit.check(form, f"{PURPOSE} {repo.id}")
             rule = RetentionRule(
-                keep_tags=_number("Tags", keep_tags, most=retention.MAX_KEEP_TAGS),
-                untagged_days=_number("Days", untagged_days, most=retention.MAX_UNTAGGED_DAYS),
+                keep_tags=_number("Tags", keep_tags, most=collection.MAX_KEEP_TAGS),
+                untagged_days=_number("Days", untagged_days, most=collection.MAX_UNTAGGED_DAYS),
             )
-            await retention.set_rule(conn, visit.person, repo, rule)
+            await collection.set_retention_rule(conn, visit.person, repo, rule)
     except InvalidRetention as error:
         async with visit.database.read() as conn:
             head = await get_head(conn, visit, address, tab=RepoTab.settings, right=Right.manage)
@@ -155,7 +155,7 @@ async def _show_retention(
         head=head,
         keep_tags=keep_tags,
         untagged_days=untagged_days,
-        most_tags=retention.MAX_KEEP_TAGS,
-        most_days=retention.MAX_UNTAGGED_DAYS,
+        most_tags=collection.MAX_KEEP_TAGS,
+        most_days=collection.MAX_UNTAGGED_DAYS,
         problem=None if problem is None else problem.message,
     )

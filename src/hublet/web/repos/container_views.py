@@ -7,8 +7,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import plural
 from hublet.registry.catalog import ManifestView, TagView, write_tag_cursor
-from hublet.registry.names import is_digest
-from hublet.registry.records import RepoImage
+from hublet.registry.records import RepoImage, is_digest
 from hublet.repos.records import Repo
 from hublet.web.repo_head import path_of
 from hublet.web.repos.snippets import Snippet

@@ -1,8 +1,6 @@
 """The card page of a repository: what it takes to show it, whoever looks."""
 
 import asyncio
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,12 +9,11 @@ from markupsafe import Markup
 
 from hublet.community.discussions import service as discussions
 from hublet.core.database import Reader
-from hublet.core.file_cache import cache_in
 from hublet.core.hub import Switch
 from hublet.jobs import service as jobs
 from hublet.repos import download_counter, gating
 from hublet.repos import service as repos
-from hublet.repos.browse import downloads
+from hublet.repos.browse import list_index
 from hublet.repos.browse.overview import RepoOverview, get_overview, read_readme
 from hublet.repos.browse.records import Revision
 from hublet.repos.errors import ContentMissing
@@ -152,39 +149,14 @@ def _place_of(visit: PageVisit, head: RepoHead) -> MarkdownPlace:
 async def _count_weights(
     visit: PageVisit, head: RepoHead, overview: RepoOverview | None
 ) -> WeightCount | None:
-    """Count the parameters of a model; kept by what its files hold. The gate guards them too."""
+    """Count the parameters of a model. The gate guards them too."""
     if overview is None or not overview.weights or not head.may_read:
         return None
-    from hublet.web.rendering import tensors  # noqa: PLC0415 - by the first page that needs it
-
-    cache = cache_in(visit.hub.settings.database.data_dir)
-    key = " ".join((tensors.VERSION, *(each.oid for each in overview.weights)))
-    kept = await asyncio.to_thread(cache.find, head.repo.id, key)
-    if kept is not None:
-        by_dtype: dict[str, int] = json.loads(kept)
-    else:
-        try:
-            by_dtype = await _read_weights(visit, head.repo, overview)
-        except ContentMissing:
-            return None
-        await asyncio.to_thread(cache.put, head.repo.id, key, json.dumps(by_dtype).encode())
+    try:
+        by_dtype = await list_index.count_parameters(visit.database, head.repo, overview.weights)
+    except ContentMissing:
+        return None
     if not by_dtype:
         return None
     most_first = sorted(by_dtype.items(), key=lambda each: -each[1])
     return WeightCount(parameters=sum(by_dtype.values()), by_dtype=tuple(most_first))
-
-
-async def _read_weights(visit: PageVisit, repo: Repo, overview: RepoOverview) -> dict[str, int]:
-    """Return the parameters by type in the headers of all files; none if one is damaged."""
-    from hublet.web.rendering import tensors  # noqa: PLC0415 - as above
-
-    revision = await _revision_of(visit, repo, overview)
-    total: Counter[str] = Counter()
-    for entry in overview.weights:
-        file = await downloads.get_raw_file(revision, entry.path)
-        read = await downloads.open_file(visit.database, revision, file)
-        found = await asyncio.to_thread(tensors.preview_safetensors, read, size=entry.size)
-        if found.refusal:
-            return {}
-        total.update(dict(found.by_dtype))
-    return dict(total)

@@ -14,8 +14,8 @@ from hublet.community.discussions.records import (
     DiscussionSort,
 )
 from hublet.community.discussions.service import PAGE_SIZE
-from hublet.community.papers.periods import Span, span_of
 from hublet.community.papers.records import DailyPapersQuery, PaperRecord, PaperSort
+from hublet.community.papers.service import Span, span_of
 from hublet.community.threads.records import ThreadKind, ThreadStatus
 from hublet.core.clock import now
 from hublet.core.dataclasses import dataclass

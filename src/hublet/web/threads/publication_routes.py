@@ -11,13 +11,18 @@ from hublet.accounts.organizations.store import find_accounts
 from hublet.accounts.records import Role
 from hublet.accounts.users import store as users
 from hublet.community import blogs, posts
-from hublet.community.blog_schemas import MAX_BLOG, CreateBlog, UpdateBlog
 from hublet.community.errors import NotYourThread
 from hublet.community.papers import service as papers
 from hublet.community.papers import store as paper_store
 from hublet.community.papers.records import DailyPapersQuery, NewPaper, PaperSort
 from hublet.community.papers.schemas import MAX_SUMMARY, IndexPaper
-from hublet.community.post_schemas import MAX_POST, CreatePost
+from hublet.community.publication_schemas import (
+    MAX_BLOG,
+    MAX_POST,
+    CreateBlog,
+    CreatePost,
+    UpdateBlog,
+)
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.database import Connection, Reader
 from hublet.core.pages import PageRouter

@@ -20,10 +20,16 @@ from hublet.web.code_cache import CodeCache
 from hublet.web.pages import REFUSALS, render, status_of
 from hublet.web.rendering.diffs import RenderedDiff, render_diff
 from hublet.web.threads.auth import THREAD, Number
-from hublet.web.threads.conflict_views import ConflictsView, SolutionForm, read_solution
 from hublet.web.threads.forms import FormState
 from hublet.web.threads.pages import check_thread_form, finish, load_thread, show_refusal
-from hublet.web.threads.views import ThreadQuery, ThreadTab, ThreadView
+from hublet.web.threads.views import (
+    ConflictsView,
+    SolutionForm,
+    ThreadQuery,
+    ThreadTab,
+    ThreadView,
+    read_solution,
+)
 
 router = PageRouter(prefix=THREAD)
 

@@ -6,12 +6,16 @@ from contextlib import suppress
 
 from hublet.core.database import Connection, Database
 from hublet.core.leases import LeaseKeeper
-from hublet.webhooks.delivery.claims import ClaimedBatch, ClaimLoop
+from hublet.webhooks.delivery.claims import (
+    LEASE_INTERVAL_SECONDS,
+    ClaimedBatch,
+    ClaimLoop,
+    DeliveryLeaseStore,
+)
 from hublet.webhooks.delivery.committer import Committer
 from hublet.webhooks.delivery.dispatcher import Dispatcher
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.lanes import Lanes
-from hublet.webhooks.delivery.leases import LEASE_INTERVAL_SECONDS, DeliveryLeaseStore
 from hublet.webhooks.delivery.metrics import DeliveryMetrics
 from hublet.webhooks.records import Outcome
 

@@ -1,1 +1,0 @@
-"""Signing keys of ID tokens: made, published ahead of their use, rotated."""
