@@ -37,6 +37,7 @@ def found(outcome: Outcome, check: str) -> dict[str, Any]:
 def _process_runner(run: Hublet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same on every machine, with bubblewrap or without."""
     monkeypatch.setenv("HUBLET_JOBS_RUNNER", "process")
+    monkeypatch.setattr("hublet.sql.child.find_spec", lambda _: None)
 
 
 def statuses(outcome: Outcome) -> dict[str, str]:

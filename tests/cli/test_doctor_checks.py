@@ -12,7 +12,7 @@ import pytest
 from hublet.core.config import Settings, load
 from hublet.core.config.kinds import FlavorSize, ImageSource, RegistryRule
 from hublet.core.sealing import KeyRing
-from hublet.doctor import checks, database
+from hublet.doctor import check_sql, checks, database
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import rootfs
@@ -460,3 +460,21 @@ def test_without_the_extra_a_bucket_names_it(
 
     [finding] = checks.check_store(settings)
     assert "pip install 'hublet[s3]'" in finding.found
+
+
+async def test_it_says_what_holds_queries_in(tmp_path: Path) -> None:
+    settings = on(tmp_path)
+    process = replace(settings, sql=replace(settings.sql, sandbox="process"))
+
+    [finding] = await check_sql(process)
+
+    assert (finding.check, finding.status) == ("sql", FindingStatus.warning)
+    assert finding.found.endswith("The reason: sql.sandbox is process.")
+
+
+async def test_a_hub_without_duckdb_has_no_queries_to_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.sql.child.find_spec", lambda _: None)
+
+    assert await check_sql(on(tmp_path)) == []

@@ -7,10 +7,12 @@ from hublet.core.clock import from_micros, monotonic, now
 from hublet.core.config import Settings
 from hublet.core.database import Database, DatabaseUnavailable, open_database
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import HubError
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.doctor import checks, database, store
 from hublet.doctor.checks import Finding, FindingStatus
+from hublet.sql import child
 
 # How long a page shows the same findings.
 _KEPT_SECONDS = 60.0
@@ -33,8 +35,25 @@ async def examine(settings: Settings) -> list[Finding]:
         checks.check_images(settings),
         *await asyncio.to_thread(checks.check_layers, settings),
         *await checks.check_registries(settings),
+        *await check_sql(settings),
         *await _check_data(settings),
     ]
+
+
+async def check_sql(settings: Settings) -> list[Finding]:
+    """Report what holds queries over datasets in; nothing where the hub runs none."""
+    if not child.is_installed():
+        return []
+    try:
+        sandbox = await child.choose_sandbox(settings)
+    except HubError as error:
+        return [
+            checks.problem("sql", error.message, "Install bubblewrap, or set sql.sandbox to auto.")
+        ]
+    if sandbox.bubblewrap is None:
+        advice = "Install bubblewrap, and let the hub make user namespaces; see decision 0084."
+        return [checks.warning("sql", sandbox.sentence, advice)]
+    return [checks.ok("sql", sandbox.sentence)]
 
 
 async def _check_data(settings: Settings) -> list[Finding]:
@@ -136,6 +155,7 @@ class HubExamination:
             await checks.check_jobs(settings),
             checks.check_images(settings),
             *await asyncio.to_thread(checks.check_layers, settings),
+            *await check_sql(settings),
             *await self._check_data(),
         ]
 

@@ -96,9 +96,9 @@ class _ApiEndConvertor(_Text):
     """What stands behind the name of a repository in the addresses of its API."""
 
     regex = (
-        "(?:auth-check|branch|commits?|compare|discussions|duplicate|jwt|leaderboard|lfs-files|like"
-        "|likers|notebook|paths-info|preupload|refs|resource-group|revision|safetensors-metadata"
-        "|scan|settings|sql-console|storage|super-squash|tag"
+        "(?:auth-check|branch|commits?|compare|discussions|duplicate|first-rows|jwt|leaderboard|lfs-files|like"
+        "|likers|notebook|parquet|paths-info|preupload|refs|resource-group|revision|safetensors-metadata"
+        "|scan|schema|settings|sql-console|statistics|storage|super-squash|tag"
         "|tree|treesize|trusted-publishers|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
     )
 

@@ -1,19 +1,25 @@
 """Child process of a query: read frame by frame, killed at its deadline, its errors in the hub's words."""
 
 import asyncio
+import os
 import shutil
-import time
+import signal
 from asyncio import Queue
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import field
+from enum import StrEnum
 from importlib.util import find_spec
 from typing import NamedTuple
 
 import msgspec
 
+from hublet.core.clock import monotonic
 from hublet.core.config import Settings
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
+from hublet.core.ids import new_object_id
 from hublet.sql import program
 from hublet.sql.errors import (
     InvalidQuery,
@@ -24,6 +30,7 @@ from hublet.sql.errors import (
     SqlUnavailable,
 )
 from hublet.sql.sandbox import ChildOrder, Sandbox, start
+from hublet.tokens.records import Caller
 
 GRACE_SECONDS = 2.0
 _HEAD_BYTES = 5
@@ -78,7 +85,7 @@ async def _try_sandboxes(wanted: str) -> Sandbox:
         reason = f"bubblewrap does not work here: {reason}"
     if wanted == "bubblewrap":
         raise SqlUnavailable(f"This hub runs no SQL: {reason}.")
-    return Sandbox(bubblewrap=None, sentence=f"{_PROCESS} ({reason})")
+    return Sandbox(bubblewrap=None, sentence=f"{_PROCESS} The reason: {reason}.")
 
 
 async def _probe(sandbox: Sandbox) -> str:
@@ -96,6 +103,8 @@ class Child:
 
     def __init__(self, process: Process, *, deadline: float) -> None:
         self._process = process
+        # A process that has ended is no other one by this, as it might be by its number.
+        self._handle: int | None = os.pidfd_open(process.pid)
         self._deadline = deadline
         # The child must not wait for a slow reader, so all that it says waits here.
         self._frames: Queue[Frame] = Queue()
@@ -107,6 +116,10 @@ class Child:
     async def frames(self) -> AsyncIterator[Frame]:
         while (frame := await self._frames.get()).kind != _END_OF_OUTPUT:
             yield frame
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def exit_signal(self) -> int:
@@ -131,12 +144,14 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        """End the process; asyncio's own way may lose the code with which it ended by itself."""
+        if self._handle is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     async def _read(self) -> None:
         try:
-            async with asyncio.timeout(self._deadline + GRACE_SECONDS - time.monotonic()):
+            async with asyncio.timeout(self._deadline + GRACE_SECONDS - monotonic()):
                 await self._read_frames()
         except TimeoutError:
             self.was_killed = True
@@ -145,6 +160,9 @@ class Child:
         finally:
             self.kill()
             await self._process.wait()
+            if self._handle is not None:
+                os.close(self._handle)
+            self._handle = None
             if self._process.stderr is not None:
                 self.complaint = (await self._process.stderr.read(2000)).decode(errors="replace")
             self._frames.put_nowait(Frame(_END_OF_OUTPUT, b""))
@@ -166,7 +184,7 @@ class Child:
 @asynccontextmanager
 async def running(sandbox: Sandbox, order: ChildOrder) -> AsyncIterator[Child]:
     """Run a child during the body; at its end, whatever its reason, the child is dead."""
-    deadline = time.monotonic() + order.seconds
+    deadline = monotonic() + order.seconds
     async with start(sandbox, order, deadline=deadline) as process:
         child = Child(process, deadline=deadline)
         try:
@@ -174,6 +192,36 @@ async def running(sandbox: Sandbox, order: ChildOrder) -> AsyncIterator[Child]:
         finally:
             child.kill()
             await child.ended()
+
+
+class ResultFormat(StrEnum):
+    json = "json"
+    ndjson = "ndjson"
+    arrow = "arrow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRequest:
+    sql: str
+    # Keys of views, by the names that the query uses; none: the splits of the default configuration.
+    views: Mapping[str, str] = field(default_factory=dict)
+    format: ResultFormat = ResultFormat.json
+    limit: int | None = None
+    id: str = field(default_factory=new_object_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryHolder:
+    """Whose query it is: a user, or an address without a token."""
+
+    key: str
+    is_anonymous: bool = False
+
+    @classmethod
+    def of(cls, caller: Caller | None, *, address: str) -> "QueryHolder":
+        if caller is None:
+            return cls(key=f"address {address}", is_anonymous=True)
+        return cls(key=caller.user_id)
 
 
 class RunningQuery:

@@ -20,7 +20,7 @@ from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.ids import new_object_id
 from hublet.repos.auth import MOVED, count_download, raw_url_of
 from hublet.repos.records import RepoAddress, RepoType
-from hublet.sql.child import RunningQuery
+from hublet.sql.child import QueryHolder, QueryRequest, ResultFormat, RunningQuery
 from hublet.sql.errors import ViewNotFound
 from hublet.sql.schemas import (
     DatasetSchema,
@@ -33,7 +33,7 @@ from hublet.sql.schemas import (
     ViewInfo,
     ViewList,
 )
-from hublet.sql.service import FIRST_ROWS, QueryHolder, QueryRequest, ResultFormat, SqlEngine
+from hublet.sql.service import FIRST_ROWS, SqlEngine
 from hublet.sql.views import PARQUET, Dataset, DatasetView, get_view, open_dataset
 from hublet.tokens.auth import MaybeCaller
 
@@ -44,6 +44,13 @@ _MEDIA_TYPES = {
     ResultFormat.arrow: "application/vnd.apache.arrow.stream",
 }
 _MEDIA_TYPE_OF_PARQUET = "application/vnd.apache.parquet"
+_LIMITS: dict[int | str, dict[str, Any]] = {
+    413: {"description": "The views have more files or bytes than a query may read."},
+    429: {
+        "description": "As many queries run already as may; `Retry-After` says when to come back."
+    },
+    501: {"description": "The extra hublet[sql] is not installed."},
+}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "model": SqlResult,
@@ -53,11 +60,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
             "application/vnd.apache.arrow.stream": {},
         },
     },
-    413: {"description": "The views have more files or bytes than a query may read."},
-    429: {
-        "description": "As many queries run already as may; `Retry-After` says when to come back."
-    },
-    501: {"description": "The extra hublet[sql] is not installed."},
+    **_LIMITS,
 }
 _REDIRECTS: dict[int | str, dict[str, Any]] = {
     302: {
@@ -67,7 +70,7 @@ _REDIRECTS: dict[int | str, dict[str, Any]] = {
 }
 
 query_router = Router(prefix=f"{_DATASET}/sql-console", tags=["sql-console"], responses=MOVED)
-preview_router = Router(prefix=_DATASET, tags=["datasets"], responses=MOVED)
+preview_router = Router(prefix=_DATASET, tags=["datasets"], responses=MOVED | _LIMITS)
 ROUTERS: tuple[Router, ...] = (query_router, preview_router)
 
 

@@ -76,7 +76,7 @@ async def _in_bubblewrap(
     bubblewrap: str, order: ChildOrder, *, deadline: float, user: int
 ) -> AsyncIterator[Process]:
     names = _data_names(order)
-    mounts = [*_python_mounts(), *((path, name) for paths in names for path, name in paths)]
+    mounts = [*python_mounts(), *((path, name) for paths in names for path, name in paths)]
     staged = [str(source) for source, _ in mounts] if user else []
     options = [*_namespace_options(), *_system_options()]
     for number, (source, target) in enumerate(mounts):
@@ -96,7 +96,7 @@ async def _in_bubblewrap(
     packages = [target for _, target in _package_mounts()]
     words = [str(_python()), "-I", "-S", program.__file__, "launch", json.dumps(launch)]
     process = await _start(words, ())
-    await _tell(process, _message(order, paths, packages, deadline=deadline, user=None))
+    await _send_order(process, _message(order, paths, packages, deadline=deadline, user=None))
     yield process
 
 
@@ -104,7 +104,7 @@ async def _in_bubblewrap(
 async def _with_descriptors(
     order: ChildOrder, *, deadline: float, user: int
 ) -> AsyncIterator[Process]:
-    descriptors = await asyncio.to_thread(_open_all, order, copied=not user)
+    descriptors = await asyncio.to_thread(open_files, order, copied=not user)
     try:
         numbers = [fd for fds in descriptors for fd in fds]
         words = [str(_python()), "-I", "-S", program.__file__, "answer"]
@@ -115,11 +115,11 @@ async def _with_descriptors(
                 os.close(fd)
     paths = [[f"/proc/self/fd/{fd}" for fd in fds] for fds in descriptors]
     packages = [str(source) for source, _ in _package_mounts()]
-    await _tell(process, _message(order, paths, packages, deadline=deadline, user=user))
+    await _send_order(process, _message(order, paths, packages, deadline=deadline, user=user))
     yield process
 
 
-def _open_all(order: ChildOrder, *, copied: bool) -> list[list[int]]:
+def open_files(order: ChildOrder, *, copied: bool) -> list[list[int]]:
     opened = list[list[int]]()
     try:
         for view in order.views:
@@ -155,7 +155,7 @@ async def _start(words: Sequence[str], descriptors: Sequence[int]) -> Process:
     )
 
 
-async def _tell(process: Process, message: dict[str, Any]) -> None:
+async def _send_order(process: Process, message: dict[str, Any]) -> None:
     assert process.stdin is not None  # noqa: S101 - it is a pipe
     with suppress(ConnectionError):
         process.stdin.write(json.dumps(message).encode())
@@ -223,7 +223,7 @@ def _python() -> Path:
 
 
 @lru_cache(maxsize=1)
-def _python_mounts() -> tuple[tuple[Path, str], ...]:
+def python_mounts() -> tuple[tuple[Path, str], ...]:
     prefix = Path(sys.base_prefix).resolve()
     own = () if prefix.is_relative_to("/usr") else ((prefix, str(prefix)),)
     files = [Path(each).resolve() for each in (program.__file__, statistics_program.__file__)]

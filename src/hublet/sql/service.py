@@ -1,12 +1,9 @@
 """SQL over the files of a dataset: queries within limits, previews that are kept, Parquet exports."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import field
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -20,14 +17,19 @@ from hublet.core import metadata
 from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.core.file_cache import cache_in
 from hublet.core.ids import new_object_id
 from hublet.core.limits import share_of
 from hublet.core.logs import get_logger
 from hublet.sql import child, program
-from hublet.sql.child import Child, QueryRun, RunningQuery
+from hublet.sql.child import (
+    Child,
+    QueryHolder,
+    QueryRequest,
+    QueryRun,
+    RunningQuery,
+)
 from hublet.sql.errors import (
     AnonymousQuery,
     DataTooLarge,
@@ -46,7 +48,6 @@ from hublet.sql.views import (
     choose_views,
     name_views,
 )
-from hublet.tokens.records import Caller
 
 FIRST_ROWS = 100
 # A part of the name under which previews are kept: another number when their shape changes.
@@ -63,36 +64,6 @@ _log = get_logger(__name__)
 
 T = TypeVar("T")
 P = TypeVar("P", bound=BaseModel)
-
-
-class ResultFormat(StrEnum):
-    json = "json"
-    ndjson = "ndjson"
-    arrow = "arrow"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryRequest:
-    sql: str
-    # Keys of views, by the names that the query uses; none: the splits of the default configuration.
-    views: Mapping[str, str] = field(default_factory=dict)
-    format: ResultFormat = ResultFormat.json
-    limit: int | None = None
-    id: str = field(default_factory=new_object_id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryHolder:
-    """Whose query it is: a user, or an address without a token."""
-
-    key: str
-    is_anonymous: bool = False
-
-    @classmethod
-    def of(cls, caller: Caller | None, *, address: str) -> "QueryHolder":
-        if caller is None:
-            return cls(key=f"address {address}", is_anonymous=True)
-        return cls(key=caller.user_id)
 
 
 class SqlEngine:
@@ -198,7 +169,7 @@ class SqlEngine:
     @asynccontextmanager
     async def _child(self, order: ChildOrder) -> AsyncIterator[QueryRun]:
         sandbox = await child.choose_sandbox(self.settings)
-        started = time.monotonic()
+        started = monotonic()
         run: QueryRun | None = None
         try:
             async with child.running(sandbox, order) as process:
@@ -206,7 +177,7 @@ class SqlEngine:
                 yield run
         finally:
             outcome = "lost" if run is None else run.outcome
-            seconds = time.monotonic() - started
+            seconds = monotonic() - started
             self._count.labels(order.task, outcome).inc()
             self._seconds.labels(order.task, outcome).inc(seconds)
             _log.info("query ended", id=order.id, task=order.task, outcome=outcome)

@@ -14,12 +14,12 @@ from hublet.core.http.exchange import exchange_of
 from hublet.core.ids import is_object_id, new_object_id
 from hublet.repos.records import Repo, RepoAddress, RepoType
 from hublet.sql import saved_queries
-from hublet.sql.child import RunningQuery
+from hublet.sql.child import QueryHolder, QueryRequest, ResultFormat, RunningQuery
 from hublet.sql.errors import ConsoleNotFound, ViewNotFound
 from hublet.sql.saved_queries import MAX_SQL
 from hublet.sql.saved_queries_store import SavedQueryRecord
 from hublet.sql.schemas import SqlColumn, TableRows
-from hublet.sql.service import QueryHolder, QueryRequest, ResultFormat, SqlEngine
+from hublet.sql.service import SqlEngine
 from hublet.sql.views import Dataset, DatasetView, choose_views, get_view, open_dataset
 from hublet.web.auth import PageVisit
 from hublet.web.rendering.plots import ColumnCard, draw_column

@@ -16,9 +16,9 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PAGE_REPO, PageRepo
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.sql import saved_queries
+from hublet.sql.child import ResultFormat
 from hublet.sql.saved_queries import MAX_SQL
 from hublet.sql.schemas import SaveQuery, UpdateQuery
-from hublet.sql.service import ResultFormat
 from hublet.sql.views import open_dataset
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.pages import REFUSALS, go_to, read_as, render
