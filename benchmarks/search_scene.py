@@ -40,7 +40,7 @@ class SearchScene:
 async def load(database: Database, *, repos: int) -> SearchScene:
     """Fill a new hub with models; the same number gives the same hub."""
     chance = random.Random(repos)
-    vocabulary = _vocabulary(random.Random(1))
+    vocabulary = vocabulary_of(random.Random(1))
     ids = await add_users(database, "maker", min(_OWNERS, max(repos // 10, 2)))
     async with database.transaction() as conn:
         await conn.apply(_UNSORTED)
@@ -92,7 +92,7 @@ async def _finish(conn: Connection, *, copies: int, different: int, is_clustered
     await conn.apply("ANALYZE;")
 
 
-def _vocabulary(chance: random.Random) -> list[str]:
+def vocabulary_of(chance: random.Random) -> list[str]:
     """Return words of the length of real ones, the most used first."""
     found: dict[str, None] = {}
     weights = [1 / (place + 2) for place in range(len(_LETTERS))]

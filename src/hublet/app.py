@@ -44,7 +44,9 @@ from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
 from hublet.search import routes as search
+from hublet.sql import routes as sql
 from hublet.sql import saved_query_routes
+from hublet.sql.service import SqlEngine
 from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
@@ -73,6 +75,7 @@ FEATURES = (
     oauth,
     scim,
     search,
+    sql,
     web,
     ownerless_routes,
     gaps,
@@ -107,6 +110,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.limiter = Limiter(quiet=settings.server.test_mode, process=database.hub.process)
     app.state.grant_context = GrantContext(database, app.state.limiter)
     _add_ways_into_jobs(app)
+    app.state.sql = SqlEngine(database, app.state.metrics.registry)
     app.state.examination = HubExamination(database)
     app.state.started_at = now()
     return app

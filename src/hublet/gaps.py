@@ -29,7 +29,6 @@ GET              /api/organizations/{org}/billing/{rest:path}                   
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on by an organization
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
-GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
 GET              /api/spaces/zero-gpu/quota                                             spaces              ZeroGPU
 GET              /api/spaces/{repo:path}/runtime                                        spaces              space runtime
 POST             /api/spaces/{repo:path}/(hardware|sleeptime|pause|restart|dev-mode)    spaces              space runtime

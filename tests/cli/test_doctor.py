@@ -54,7 +54,7 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert statuses(examined) == of_servers | dict.fromkeys(
         ["settings", "base URL", "outgoing", "data folder", "git", "mail", "jobs", "images",
          "keys", "clock", "database", "schema", "processes", "events", "tasks", "machines", "webhooks",
-         "storage"],
+         "storage", "search"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {

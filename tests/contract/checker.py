@@ -163,8 +163,10 @@ _FOR_PEOPLE = (
     "text/csv",
     "application/x-ndjson",
 )
-# What a page offers as a file: the log of a job.
-_PAGE_DOWNLOADS = re.compile(r"/jobs/[^/]+/[0-9a-f]{24}/log")
+# What a page offers as a file: the log of a job, the result of a query.
+_PAGE_DOWNLOADS = re.compile(
+    r"/jobs/[^/]+/[0-9a-f]{24}/log|/datasets/[^/]+/[^/]+/sql-console/download"
+)
 
 
 def _is_for_people(path: str, status: int, headers: Mapping[str, str]) -> bool:

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.repos.browse import store, tag_lists
+from hublet.repos import list_index_store
+from hublet.repos.browse import tag_lists
 from people import Headers
 from repositories import a_push, a_repo
 
@@ -121,8 +122,8 @@ async def test_the_work_of_a_list_has_an_end(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(store, "MOST_TAGGED", 2)
-    monkeypatch.setattr(store, "LONGEST_TAGS", 30)
+    monkeypatch.setattr(list_index_store, "MOST_TAGGED", 2)
+    monkeypatch.setattr(list_index_store, "LONGEST_TAGS", 30)
     for name, tags in {"old": ["old"], "two": ["two"], "new": ["new"]}.items():
         await with_tags(client, database, ada, tags, name=name)
     await with_tags(client, database, ada, ["long" * 10], name="long")

@@ -8,7 +8,9 @@ import pytest
 from community.public_threads import PAPER
 from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
+from hublet.doctor.database import check_search
 from hublet.search import full_text, index, text_index, text_store
+from oauth.token_flows import an_app, bearer, tokens_of
 from people import Headers, an_organization, sign_in
 from repositories import a_push, a_repo, a_resource_group
 from search.quick_searches import in_step
@@ -356,6 +358,7 @@ async def test_an_old_hub_fills_its_texts_and_goes_on_where_it_was_stopped(
     async with database.transaction() as conn:
         # As if the hub were of a version without full text.
         await conn.execute("DELETE FROM tasks")
+        assert "repositories, part 1 of 3" in (await check_search(conn)).found
     for _ in range(3):
         await text_index.FILLING.run(database)
         async with database.transaction() as conn:
@@ -367,3 +370,32 @@ async def test_an_old_hub_fills_its_texts_and_goes_on_where_it_was_stopped(
     async with database.read() as conn:
         assert await text_index.FILLING.find_part(conn) is None
     assert len(await find(client, "copper")) == 5
+
+
+async def test_the_page_shows_marks_and_escapes_what_a_card_says(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_card(client, database, ada, "ada/engine", "<script>alert(1)</script> copper & coal")
+    await in_step(database)
+
+    found = await client.get("/search/full-text", params={"q": "copper", "type": "model"})
+    names = await client.get("/search", params={"q": "copper"})
+    wrong = await client.get("/search/full-text", params={"q": "copper", "cursor": "x"})
+
+    assert found.status_code == 200
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; <mark>copper</mark> &amp; coal" in found.text
+    assert "/search/full-text?q=copper" in names.text
+    assert wrong.status_code == 400
+
+
+async def test_an_app_finds_what_its_scopes_reach(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    secret = await a_repo(client, ada, "ada/secret", visibility="private")
+    await a_push(database, secret, {"README.md": b"tide"})
+    await in_step(database)
+
+    for scopes, count in ((["openid", "profile"], 0), (["read-repos"], 1)):
+        app = await an_app(database, scopes=scopes)
+        given = await tokens_of(client, database, app)
+        assert len(await find(client, "tide", bearer(given["access_token"]))) == count

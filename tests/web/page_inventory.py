@@ -68,6 +68,8 @@ PAGES = (
     _page("no models of this name", "/models?search=nothing"),
     _page("search", "/search?q=engine"),
     _page("search without result", "/search?q=zzzzqqqq"),
+    _page("full text", "/search/full-text?q=engine"),
+    _page("full text without result", "/search/full-text?q=zzzzqqqq&type=paper"),
     _page("person", "/ada"),
     _page("another person", "/charles"),
     _page("organization", "/analytical"),
@@ -112,6 +114,11 @@ PAGES = (
     _page("empty bucket", "/buckets/ada/empty-box"),
     _page("gated model, a reader", "/ada/gated", who="charles"),
     _page("gated files, a reader", "/ada/gated/tree/main", who="charles"),
+    _page("viewer", "/datasets/ada/numbers/viewer?statistics=true"),
+    _page("viewer, no rows", "/datasets/ada/notes/viewer"),
+    _page("SQL console", "/datasets/ada/numbers/sql-console"),
+    _page("SQL console, signed out", "/datasets/ada/numbers/sql-console", who=None),
+    _page("saved query", "/datasets/ada/numbers/sql-console/{query}"),
     _page("new model", "/new"),
     _page("new dataset", "/new-dataset"),
     _page("settings of a model", "/ada/engine-7b/settings"),
@@ -569,6 +576,7 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         )
         files = {"README.md": words, "data.csv": "a,b\n1,2\n"}
         _commit(ada, f"{kind}s/ada/{name}", files, f"Add {name}")
+    query = _saved_query(ada)
     for name, kind in (("box", "bucket"), ("loom", "container"), ("empty-box", "bucket")):
         _create(ada, name, kind)
     _create(ada, "spindle", "container")
@@ -598,7 +606,22 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         "broken": _answer(ada.get("/api/models/ada/broken"))["_id"],
         "commit": last["commitOid"],
         "first_commit": first["commitOid"],
+        "query": query,
     }
+
+
+def _saved_query(ada: httpx2.Client) -> str:
+    """Put rows into the dataset, make one without any, and save a query; return its slug."""
+    words = ("wheel", "cog", "lever")
+    lines = [f"{n},{words[n % 3]},{n * n % 97 / 10},{'' if n % 5 else 'yes'}" for n in range(400)]
+    rows = "\n".join(["id,part,weight,checked", *lines]) + "\n"
+    _commit(ada, "datasets/ada/numbers", {"data.csv": rows}, "More rows")
+    _create(ada, "notes", "dataset")
+    view = {"key": "default/train", "displayName": "Train", "viewName": "train"}
+    sql = "SELECT part, avg(weight) AS weight\nFROM train -- all of them\nGROUP BY part"
+    body = {"title": "Weight by part", "sql": sql, "views": [view]}
+    path = "/api/datasets/ada/numbers/sql-console/embed"
+    return str(_answer(ada.post(path, json=body))["slug"])
 
 
 def _images(ada: httpx2.Client) -> None:

@@ -135,6 +135,8 @@ class Place:
             "{invitation_id}": "0" * 24,
             "{account_id}": "0" * 24,
             "{item_id}": "0" * 24,
+            # A saved query of a dataset.
+            "{query}": "0" * 24,
             # Of the addresses whose holders may join an organization.
             "{domain}": "example.com",
         }

@@ -101,3 +101,45 @@ def test_a_stranger_comes_back_from_the_login_and_asks(browser: BrowserContext) 
     expect(page.locator("#gate")).to_contain_text("admin has not decided yet.")
     page.get_by_role("button", name="Withdraw my request").click()
     expect(page.get_by_label("Company")).to_be_visible()
+
+
+def test_a_query_is_run_and_what_it_has_wrong_is_said(
+    browser: BrowserContext, server: Server
+) -> None:
+    rows = ndjson(header(), file("train.csv", "word,size\nwheel,3\ncog,5\n"))
+    with server.client(server.token) as client:
+        client.post("/api/repos/create", json={"name": "words", "type": "dataset"})
+        client.post("/api/datasets/admin/words/commit/main", content=rows)
+    page = browser.new_page()
+    page.goto("/datasets/admin/words/sql-console")
+    page.get_by_role("link", name="Sign in to run it").click()
+    sign_in(page)
+    text = page.get_by_role("textbox", name="Query")
+    text.fill("SELECT sum(size) AS total FROM train")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#result td")).to_have_text("8")
+
+    text.fill("SELECT nothing FROM train")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#result [role=alert]")).to_contain_text("nothing")
+    page.get_by_role("button", name="Cancel").wait_for(state="hidden")
+
+
+def test_a_query_that_takes_long_is_cancelled(chromium: Browser, server: Server) -> None:
+    with server.client(server.token) as client:
+        client.post("/api/repos/create", json={"name": "long", "type": "dataset"})
+        rows = ndjson(header(), file("train.csv", "a\n1\n"))
+        client.post("/api/datasets/admin/long/commit/main", content=rows)
+    context = chromium.new_context(base_url=server.address)
+    page = context.new_page()
+    page.goto("/login?next=/datasets/admin/long/sql-console")
+    sign_in(page)
+    text = page.get_by_role("textbox", name="Query")
+    text.fill("SELECT count(*) FROM range(100000000) a, range(100000) b")
+    text.press("Control+Enter")
+    # A query that has not begun cannot be cancelled: it is asked for until it is.
+    while not page.locator("#result [role=alert]").count():
+        page.get_by_role("button", name="Cancel").click()
+        page.wait_for_timeout(200)
+    expect(page.locator("#result [role=alert]")).to_have_text("The query was cancelled.")
+    context.close()

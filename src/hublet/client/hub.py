@@ -73,6 +73,12 @@ class Hub:
     def delete(self, path: str, body: object = None, *, query: Query | None = None) -> Any:
         return self.send("DELETE", path, body, query=query)
 
+    def post_for_bytes(self, path: str, body: object) -> bytes:
+        """Send JSON and return the answer as it is, such as a file."""
+        data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        with self._open("POST", path, data=data, headers=headers) as response:
+            return _read_bytes(response, endpoint=self.endpoint)
+
     def post_form(self, path: str, fields: Mapping[str, str]) -> Any:
         """Send a form without the token, as OAuth endpoints expect it."""
         data = urlencode(fields).encode()
@@ -212,17 +218,22 @@ def _opener(endpoint: str) -> OpenerDirector:
 
 def _read_response(response: HTTPResponse, *, endpoint: str) -> Any:
     """Return the JSON of a success; raise what an error response says."""
+    body = _read_bytes(response, endpoint=endpoint)
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        kind = response.headers.get_content_type()
+        raise NotReachable(endpoint, f"what answers sent {kind}, not JSON") from None
+
+
+def _read_bytes(response: HTTPResponse, *, endpoint: str) -> bytes:
     try:
         body = response.read()
     except (OSError, HTTPException) as error:
         raise NotReachable(endpoint, _failure_reason(error)) from None
     if response.status >= _FIRST_ERROR:
         raise _refusal(response, body, endpoint=endpoint)
-    try:
-        return json.loads(body) if body else None
-    except ValueError:
-        kind = response.headers.get_content_type()
-        raise NotReachable(endpoint, f"what answers sent {kind}, not JSON") from None
+    return body
 
 
 def _refusal(response: HTTPResponse, body: bytes, *, endpoint: str) -> Refused:

@@ -79,6 +79,7 @@ async def _check_work(opened: Database, *, quickly: bool = False) -> list[Findin
             await database.check_machines(conn),
             await database.check_webhooks(conn),
             await database.check_storage(conn, quickly=quickly),
+            await database.check_search(conn),
         ]
 
 

@@ -18,6 +18,8 @@ from hublet.doctor import store
 from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.repos import scrub_store, usage, usage_store
 from hublet.runtime.supervisor import machines_store
+from hublet.search import index as search_index
+from hublet.search import text_index as search_texts
 from hublet.storage import content_move
 from hublet.webhooks.activity.partitions_store import TABLES as PARTITIONED
 
@@ -42,6 +44,7 @@ _TRIAL_CHANNEL = "doctor"
 # The first may be sent before anybody listens.
 _TRIALS = 3
 _TRIAL_SECONDS = 1.0
+_SEARCH = "search"
 _PARTITIONS = "partitions"
 _LEAST_DAYS_AHEAD = 2
 _REPLICA = "replica"
@@ -378,3 +381,16 @@ async def _parked_tasks(conn: Reader, count: int) -> Finding:
 
 def _age(since: int | None) -> timedelta:
     return timedelta() if since is None else timedelta(microseconds=micros() - since)
+
+
+async def check_search(conn: Reader) -> Finding:
+    """Tell whether what was there before an index is in it."""
+    under_way = {
+        "names": await search_index.FILLING.find_part(conn),
+        "full text": await search_texts.FILLING.find_part(conn),
+    }
+    parts = [f"{name}: {part}" for name, part in under_way.items() if part is not None]
+    if not parts:
+        return ok(_SEARCH, "All that the hub has is in the index.")
+    filled = "; ".join(parts)
+    return ok(_SEARCH, f"A worker fills the index, and searches miss what is older ({filled}).")

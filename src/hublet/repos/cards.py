@@ -63,6 +63,10 @@ _NO_METADATA = (
     "There is no metadata at the top of README.md; it helps others to find the repository."
 )
 _LONGEST_TAG = 200
+_LONGEST_DESCRIPTION = 1000
+_CITATION = re.compile(
+    r"^```[a-z]*[ \t]*\r?\n(@[a-z]+\{[^`]{1,10000})^```", re.MULTILINE | re.IGNORECASE
+)
 
 # For a space whose card has none.
 DEFAULT_EMOJI = "🚀"
@@ -173,6 +177,23 @@ def _strings(value: Any) -> Iterator[str]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and item.strip():
             yield item.strip()
+
+
+def names_in(card: dict[str, Any] | None, field: str) -> list[str]:
+    """Return the repositories that a field of a card names, each once."""
+    return list(dict.fromkeys(islice(_strings((card or {}).get(field)), _MOST_LINKS)))
+
+
+def description_of(text: str) -> str | None:
+    """Return the beginning of a README.md on one line; None when it says nothing."""
+    words = " ".join(text[:_LONGEST_DESCRIPTION].split())
+    return f"{words}…" if len(text) > _LONGEST_DESCRIPTION else words or None
+
+
+def citation_of(text: str) -> str | None:
+    """Return the first BibTeX entry in a fence of a README.md."""
+    match = _CITATION.search(text)
+    return match[1].strip() if match else None
 
 
 def emoji_of(space: Repo) -> str:

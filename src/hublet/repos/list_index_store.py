@@ -8,6 +8,9 @@ from hublet.repos.records import EvaluationResult, LinkKind, Repo, RepoLink, Rep
 
 # Of the names that a repository had, so many are looked for in cards.
 _MOST_FORMER_NAMES = 20
+# Of lists of tags: how many repositories are looked at, and how many characters of each.
+MOST_TAGGED = 100_000
+LONGEST_TAGS = 10_000
 
 
 async def lock(conn: Connection, repo_id: str) -> None:
@@ -162,3 +165,16 @@ async def set_evaluations(
             for position, each in enumerate(evaluations)
         ],
     )  # fmt: skip
+
+
+async def tags_in_use(conn: Reader, type: RepoType) -> list[str]:  # noqa: A002 - the column
+    """Return the tags of the public repositories that changed last, each as JSON."""
+    rows = await conn.fetch_all(
+        """
+        SELECT r.tags FROM repos r
+        WHERE r.type = $1 AND r.visibility = 'public' AND length(r.tags) <= $2
+        ORDER BY r.updated_at DESC, r.id DESC LIMIT $3
+        """,
+        type, LONGEST_TAGS, MOST_TAGGED,
+    )  # fmt: skip
+    return [row["tags"] for row in rows]

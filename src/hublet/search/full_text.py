@@ -8,6 +8,7 @@ import asyncio
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hublet.community.discussions import store as discussions
@@ -255,7 +256,9 @@ def cut_snippet(text: str, places: Sequence[tuple[str, int, int]]) -> tuple[Snip
         parts.append(SnippetPart(text=_plain(text[at:begin])))
         parts.append(SnippetPart(text=text[begin:finish], is_hit=True))
         at = finish
-    parts.append(SnippetPart(text=_plain(text[at:end])))
+    parts.append(SnippetPart(text=_plain(text[at:end]).rstrip()))
+    if not parts[0].is_hit:
+        parts[0] = replace(parts[0], text=parts[0].text.lstrip())
     return tuple(part for part in parts if part.text)
 
 

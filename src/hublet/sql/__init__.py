@@ -1,1 +1,1 @@
-"""SQL over datasets: queries in a child process, previews of their rows, and saved queries."""
+"""SQL over datasets: views of a revision, queries in a locked-down child, previews, saved queries."""

@@ -6,11 +6,17 @@ from dataclasses import replace
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import Conflict, NotAllowed, NotFound
 from hublet.core.ids import new_object_id, random_text
 from hublet.repos import service as repos
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.sql import saved_queries_store as store
+from hublet.sql.errors import (
+    ConsoleNotFound,
+    NotYourQuery,
+    OnlyAuthorsHide,
+    SavedQueryNotFound,
+    TooManySavedQueries,
+)
 from hublet.sql.saved_queries_store import QueryView, SavedQueryRecord
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
@@ -39,35 +45,6 @@ class QueryChange:
     title: str | None = None
     sql: str | None = None
     is_private: bool | None = None
-
-
-class ConsoleNotFound(NotFound):
-    """The repository is no dataset."""
-
-    def __init__(self, repo_type: str) -> None:
-        super().__init__(f"Only datasets have an SQL console: this is a {repo_type}.")
-
-
-class SavedQueryNotFound(NotFound):
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no saved query {name} in this dataset, or you cannot see it.")
-
-
-class NotYourQuery(NotAllowed):
-    def __init__(self) -> None:
-        super().__init__(
-            "You cannot change this query: only its author and those who manage the dataset can."
-        )
-
-
-class OnlyAuthorsHide(NotAllowed):
-    def __init__(self) -> None:
-        super().__init__("private: only the author of a query can make it private.")
-
-
-class TooManySavedQueries(Conflict):
-    def __init__(self, count: int, whose: str) -> None:
-        super().__init__(f"{whose} at most {count} saved queries: delete one first.")
 
 
 async def get_dataset(conn: Reader, caller: Caller | None, address: RepoAddress) -> Repo:

@@ -11,7 +11,7 @@ from hublet.core.ids import is_object_id
 from hublet.core.paging import InvalidCursor
 from hublet.repos.auth import GIT_REPO, MOVED, GitRepo
 from hublet.sql import saved_queries
-from hublet.sql.saved_query_schemas import SavedQuery, SaveQuery, UpdateQuery
+from hublet.sql.schemas import SavedQuery, SaveQuery, UpdateQuery
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
 router = Router(

@@ -11,6 +11,7 @@ from hublet.core.pages import Frame
 from hublet.notifications.inbox import service as inbox
 from hublet.repos import service as repos
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
+from hublet.sql.child import is_installed
 from hublet.web.auth import PageVisit
 from hublet.web.pages import frame_for
 
@@ -24,6 +25,8 @@ class RepoTab(StrEnum):
     """The tabs of a repository."""
 
     card = "card"
+    viewer = "viewer"
+    console = "console"
     files = "files"
     threads = "threads"
     commits = "commits"
@@ -70,6 +73,8 @@ class RepoHead:
         """The tabs as `ui.tabs` takes them."""
         found = [
             (RepoTab.card, "", *self._card, None),
+            (RepoTab.viewer, "/viewer", "Viewer", "table", None),
+            (RepoTab.console, "/sql-console", "SQL", "terminal", None),
             (RepoTab.files, *self._files, "folder", None),
             (RepoTab.threads, "/discussions", "Community", "message-square", self.open_threads),
             (RepoTab.commits, "/commits/main", "Commits", "history", None),
@@ -103,6 +108,8 @@ class RepoHead:
             return self.may_manage
         if tab is RepoTab.threads:
             return not self.repo.discussions_disabled
+        if tab in {RepoTab.viewer, RepoTab.console}:
+            return self.repo.type is RepoType.dataset and is_installed()
         if tab is RepoTab.card and self._is_container:
             return True
         return self.repo.type.has_git or tab is RepoTab.files

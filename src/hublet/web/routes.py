@@ -38,6 +38,7 @@ from hublet.web.pages import render_error_page
 from hublet.web.repos import (
     container_routes,
     creation_routes,
+    dataset_routes,
     gate_routes,
     publisher_routes,
     settings_routes,
@@ -87,6 +88,7 @@ ROUTERS: tuple[Router, ...] = (
     bucket_routes.router,
     container_routes.router,
     repo_routes.router,
+    dataset_routes.router,
     gate_routes.router,
     settings_routes.router,
     webhook_routes.router,

@@ -259,8 +259,8 @@ async def test_a_terminal_has_its_size(runner: KubernetesRunner, data_dir: Path)
     run = await launch(runner, data_dir, *shell("echo ready; sleep 60"))
     await run.prints("ready")
 
-    # The size comes after the start, as it does to a shell.
-    script = "until stty size 2>/dev/null; do sleep 0.1; done; exit 3"
+    # The size comes after the start, as it does to a shell; until then busybox may print nothing.
+    script = "until stty size 2>/dev/null | grep [1-9]; do sleep 0.1; done; exit 3"
     terminal = Terminal(size=(81, 25, 0, 0))
     attachment = await entered(runner, run.handle, argv=("sh", "-c", script), terminal=terminal)
     output = await read_all(runner, attachment.stdout)

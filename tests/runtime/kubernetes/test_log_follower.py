@@ -29,7 +29,36 @@ def test_a_line_has_the_time_of_the_cluster(line: bytes, parsed: tuple[int, byte
 
 
 def texts(merger: LogMerger, *lines: str) -> list[str]:
-    return [text.decode() for line in lines for _, text in merger.merge(line.encode())]
+    merged = (merger.merge(line.encode(), arrived=SECOND) for line in lines)
+    return [text.decode() for each in merged for _, text in each]
+
+
+def gaps(*printed_and_arrived: tuple[int, int]) -> list[int]:
+    """Return the lines, by the second in which they were printed, before which a gap is told."""
+    merger = LogMerger()
+    told = []
+    for printed, arrived in printed_and_arrived:
+        line = f"2026-11-17T10:00:{printed:02}Z x".encode()
+        new = list(merger.merge(line, arrived=SECOND + arrived * 1_000_000))
+        told += [printed] * (len(new) - 1)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        pytest.param([(1, 1), (2, 9), (30, 9)], [30], id="late, then not"),
+        pytest.param([(1, 41), (2, 49), (30, 49)], [30], id="the same with clocks that differ"),
+        pytest.param([(1, 1), (30, 30), (31, 31)], [], id="the job paused"),
+        pytest.param([(1, 1), (2, 9), (30, 30)], [], id="it was late, then the job paused"),
+        pytest.param([(1, 1), (2, 9), (3, 10), (4, 11)], [], id="it is late all the time"),
+        pytest.param([(1, 50), (20, 50), (40, 50), (50, 51)], [], id="printed before it asked"),
+    ],
+)
+def test_a_node_that_skips_what_it_was_late_with_makes_a_gap(
+    lines: list[tuple[int, int]], told: list[int]
+) -> None:
+    assert gaps(*lines) == told
 
 
 def test_after_a_break_only_what_is_new_is_taken() -> None:
@@ -90,12 +119,12 @@ class Cluster:
     async def is_over(self) -> bool:
         return len(self.parts) == 1
 
-    async def follow(self, folder: Path) -> list[str]:
+    async def follow(self, folder: Path, *, limit: int = 10_000) -> list[str]:
         await follow(
             self.open,
             folder=folder / "attempt-1",
             log=folder / "log",
-            limit=10_000,
+            limit=limit,
             started=STARTED,
             is_over=self.is_over,
         )
@@ -149,3 +178,19 @@ async def test_lines_that_are_too_long_are_cut_once(tmp_path: Path) -> None:
 
     lines = (tmp_path / "log").read_text().splitlines()
     assert [len(line) for line in lines[1:]] == [65_536 + 17, 70_000 - 65_536 + 17, 3 + 17]
+
+
+async def test_a_line_that_does_not_end_is_written_in_pieces_and_once(tmp_path: Path) -> None:
+    text = "".join(str(number) for number in range(30_000))
+
+    class Broken(Cluster):
+        async def is_over(self) -> bool:
+            if len(self.parts) == 1:
+                assert len((tmp_path / "log").read_text().splitlines()) == 3
+            return await super().is_over()
+
+    cluster = Broken(f"{A} {text[:135_000]}".encode(), f"{A} {text}\n".encode())
+    lines = await cluster.follow(tmp_path, limit=10**6)
+
+    assert [len(line) for line in lines[1:]] == [65_536, 65_536, len(text) - 2 * 65_536]
+    assert "".join(lines[1:]) == text

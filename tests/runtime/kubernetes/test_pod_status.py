@@ -21,6 +21,7 @@ def seen(
     *, metadata: dict[str, Any] | None = None, is_drained: bool = True, **status: Any
 ) -> Observation:
     spec = {"containers": [{"name": "job"}], "nodeName": status.pop("node", None)}
+    spec["activeDeadlineSeconds"] = status.pop("deadline", None)
     pod = resource_of(Pod, {"metadata": metadata or {}, "spec": spec, "status": status})
     return observation_of(ObservedPod(pod=pod, is_drained=is_drained, now=NOW))
 
@@ -64,9 +65,18 @@ def test_an_attempt_runs_until_its_log_is_read() -> None:
     assert (end.phase, end.exit_code) == (Phase.running, None)
 
 
-def test_the_pods_own_deadline_is_a_timeout_too() -> None:
-    statuses = ended(143, reason="Error")
-    assert seen(phase="Failed", reason="DeadlineExceeded", containerStatuses=statuses).timed_out
+@pytest.mark.parametrize(("deadline", "timed_out"), [(60, True), (61, False)])
+def test_the_pods_own_deadline_is_a_timeout_if_the_job_ran_until_then(
+    deadline: int, *, timed_out: bool
+) -> None:
+    end = seen(
+        phase="Failed",
+        reason="DeadlineExceeded",
+        startTime=BEGAN,
+        deadline=deadline,
+        containerStatuses=ended(143, reason="Error"),
+    )
+    assert end.timed_out is timed_out
 
 
 def test_an_eviction_is_told_in_the_words_of_the_cluster() -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, cast
 
 import aiohttp
@@ -12,7 +13,9 @@ pytest.importorskip("lightkube", reason="hublet[kubernetes] is not installed")
 
 from hublet.runtime.kubernetes import pod_watch
 from hublet.runtime.kubernetes.cluster import ClusterConnection
+from hublet.runtime.kubernetes.manifests import PodSettings
 from hublet.runtime.kubernetes.pod_watch import WatchExpired, WatchPosition, WatchRefused
+from hublet.runtime.kubernetes.runner import KubernetesRunner
 
 
 def line(kind: str, version: str, name: str = "") -> bytes:
@@ -121,3 +124,14 @@ async def test_a_version_that_is_too_old_lists_everything_again(
 
     assert await names_from(cluster, monkeypatch) == ["listed-1", "listed-2", "b"]
     assert (cluster.lists, cluster.versions) == (2, ["100", "200", "201"])
+
+
+async def test_who_waits_for_changes_hears_that_a_watch_failed(tmp_path: Path) -> None:
+    cluster = cast("ClusterConnection", ScriptedCluster([b"<html>no answer of a cluster</html>"]))
+    runner = KubernetesRunner(cluster=cluster, settings=PodSettings(hub="h", data_dir=tmp_path))
+
+    names = runner.watch()
+
+    assert await anext(names) == "listed-1"
+    with pytest.raises(json.JSONDecodeError):
+        await anext(names)

@@ -262,9 +262,9 @@ async def list_openings(conn: Reader, thread_ids: Collection[str]) -> dict[str, 
     """Return the comments that open these discussions, by discussion."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {COMMENT_COLUMNS} FROM comments c WHERE c.id IN (
-            SELECT min(o.id) FROM comments o WHERE o.thread_id IN each($1) GROUP BY o.thread_id
-        )
+        SELECT {COMMENT_COLUMNS} FROM threads t JOIN comments c
+            ON c.id = (SELECT min(o.id) FROM comments o WHERE o.thread_id = t.id)
+        WHERE t.id IN each($1)
         """,
         json.dumps(list(thread_ids)),
     )

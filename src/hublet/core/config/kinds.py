@@ -324,6 +324,7 @@ RESOURCE_NAME = text_matching(
 PULL_POLICIES = one_of({name: name for name in ("always", "if-not-present")})
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker", "kubernetes")})
+SQL_SANDBOXES = one_of({name: name for name in ("auto", "bubblewrap", "process")})
 ROLES = one_of({role: role for role in ("all", "api", "worker")})
 PROCESSES = Kind(words=f"auto or a whole number from 1 to {_MAX_PROCESSES}", read=_read_processes)
 SIGN_UP = one_of({who: who for who in ("closed", "invited", "open")})

@@ -5,7 +5,6 @@ from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
 
-from hublet.core.config.job_settings import JobSettings
 from hublet.core.config.kinds import (
     BASE_URL,
     BEARER,
@@ -32,6 +31,7 @@ from hublet.core.config.kinds import (
     number,
     setting,
 )
+from hublet.core.config.workload_settings import JobSettings, SqlSettings
 from hublet.core.dataclasses import dataclass
 
 # Links lead to the name by which the request called a local hub, so that a session goes on there.
@@ -328,10 +328,7 @@ class PageSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracingSettings:
     url: str | None = setting(
-        None,
-        COLLECTOR,
-        "Where traces are sent by OTLP; needs hublet[otel].",
-        unset="no traces",
+        None, COLLECTOR, "Where traces are sent by OTLP; needs hublet[otel].", unset="no traces"
     )
     ratio: float = setting(1.0, number(0, 1), "Which part of all traces is sent.")
     propagate: bool = setting(
@@ -363,6 +360,7 @@ class Settings:
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
+    sql: SqlSettings = field(default_factory=SqlSettings)
     pages: PageSettings = field(default_factory=PageSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     tracing: TracingSettings = field(default_factory=TracingSettings)

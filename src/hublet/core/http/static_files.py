@@ -12,6 +12,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.http.conditional_requests import etag_of, has_version
 
 _MEDIA_TYPES = {
+    "console.js": "text/javascript",
     "docs.css": "text/css",
     "docs.js": "text/javascript",
     "files.js": "text/javascript",

@@ -1,9 +1,12 @@
 """Parameters of browsing as annotated types: revision, path, page, filter, order, properties."""
 
+import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request, Response
+from pydantic import Field
 
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import InvalidRequest
@@ -15,14 +18,20 @@ from hublet.repos.browse import revisions
 from hublet.repos.browse.information import InformationRequest
 from hublet.repos.browse.records import (
     IN_DETAIL,
+    IN_FILES,
     IN_LISTS,
+    IN_RELATIONS,
+    LinkFilter,
     ListOrder,
     ListSort,
+    ParameterRange,
     Property,
     RepoFilter,
     Revision,
 )
 from hublet.repos.browse.revisions import read_tree_cursor, split_revision_and_path
+from hublet.repos.records import LinkKind
+from hublet.repos.safetensors import MAX_PARAMETERS
 from hublet.tokens.auth import MaybeCaller
 
 # The end of a path: a revision with a path in it, or a revision alone.
@@ -34,6 +43,8 @@ LARGEST_PAGE = 1000
 LARGEST_EXPANDED_PAGE = 50
 # The public client asks for as many as its caller wants in all, and goes on page by page.
 LARGEST_LIST_PAGE = 1000
+# A page whose repositories each need a look into their files, or at others.
+LARGEST_DETAILED_PAGE = 50
 DEFAULT_COMMITS = 50
 
 _Cursor = Annotated[str, Query(description="Where to go on, from the `Link` header.")]
@@ -110,20 +121,16 @@ _SORTS = {
     "lastModified": ListSort.update,
     "likes": ListSort.likes,
     "downloads": ListSort.downloads,
-    "trendingScore": ListSort.likes,
+    "trendingScore": ListSort.trend,
 }
 SortName = Literal["createdAt", "lastModified", "likes", "downloads", "trendingScore"]
 _Text = Annotated[str, Query(max_length=200)]
 
-# Filters of the public service that this hub lacks: a list that ignores them would be wrong.
-_UNSUPPORTED_FILTERS = (
-    "apps",
-    "inference",
-    "inference_provider",
-    "num_parameters",
-    "datasets",
-    "models",
-)
+_Texts = list[Annotated[str, Field(max_length=200)]] | None
+_MOST_VALUES = 20
+
+_BOUND = re.compile(r"(min|max):([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMBT]?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
 async def _list_page(
@@ -131,7 +138,11 @@ async def _list_page(
     response: Response,
     limit: Annotated[
         int,
-        Query(ge=1, description=f"A page has at most {LARGEST_LIST_PAGE}, whatever is asked for."),
+        Query(
+            ge=1,
+            description=f"A page has at most {LARGEST_LIST_PAGE}, whatever is asked for; with files "
+            f"or related repositories at most {LARGEST_DETAILED_PAGE}.",
+        ),
     ] = DEFAULT_LIMIT,
     cursor: Annotated[str, Query(description="Where to go on, from the `Link` header.")] = "",
 ) -> Page:
@@ -144,26 +155,83 @@ async def _list_page(
 ListPage = Annotated[Page, Depends(_list_page)]
 
 
+def _parameter_range(text: str) -> ParameterRange | None:
+    """Read `min:6B,max:128B`, of which either part may be missing."""
+    if not text:
+        return None
+    bounds: dict[str, int] = {}
+    for part in text.split(","):
+        match = _BOUND.fullmatch(part.strip())
+        if match is None or match[1].lower() in bounds:
+            raise InvalidRequest(
+                "num_parameters must be in the form min:6B,max:128B; either part may be missing, "
+                "and numbers may end in K, M, B or T."
+            )
+        number = int(Decimal(match[2]) * _UNITS[match[3].upper()])
+        bounds[match[1].lower()] = min(number, MAX_PARAMETERS)
+    least, most = bounds.get("min", 0), bounds.get("max", MAX_PARAMETERS)
+    if least > most:
+        raise InvalidRequest("num_parameters must not have a larger min than max.")
+    return ParameterRange(least=least, most=most)
+
+
+async def _served(
+    apps: Annotated[_Texts, Query(max_length=_MOST_VALUES)] = None,
+    inference: _Text = "",
+    inference_provider: Annotated[_Texts, Query(max_length=_MOST_VALUES)] = None,
+) -> bool:
+    """Tell whether only models are asked for that run somewhere: none does, so the list is empty."""
+    return bool(apps or inference or inference_provider)
+
+
+async def _links(
+    models: Annotated[
+        _Texts, Query(max_length=_MOST_VALUES, description="Models that the card names, all.")
+    ] = None,
+    datasets: Annotated[
+        _Texts, Query(max_length=_MOST_VALUES, description="Datasets that the card names, all.")
+    ] = None,
+    *,
+    linked: Annotated[bool, Query(description="Only with any model or dataset.")] = False,
+) -> tuple[LinkFilter, ...]:
+    named = [
+        *((LinkKind.model, name) for name in models or ()),
+        *((LinkKind.dataset, name) for name in datasets or ()),
+        *([(LinkKind.linked, "")] if linked else []),
+    ]
+    return tuple(LinkFilter(kind=kind, targets=(name.casefold(),)) for kind, name in named)
+
+
 async def _filter(  # noqa: PLR0913 - FastAPI reads the query from the signature
-    request: Request,
     type_: GitRepoType,
+    links: Annotated[tuple[LinkFilter, ...], Depends(_links)],
+    is_served: Annotated[bool, Depends(_served)],
     *,
     search: Annotated[
-        list[str] | None, Query(max_length=20, description="Parts of owner/name.")
+        _Texts, Query(max_length=_MOST_VALUES, description="Words, all of them in owner/name.")
     ] = None,
     author: _Text = "",
     filter_: Annotated[
-        list[str] | None, Query(alias="filter", max_length=20, description="Tags, all of them.")
+        _Texts, Query(alias="filter", max_length=_MOST_VALUES, description="Tags, all of them.")
     ] = None,
     pipeline_tag: _Text = "",
+    num_parameters: Annotated[
+        str,
+        Query(max_length=200, description="As in `min:6B,max:128B`; gated models are left out."),
+    ] = "",
     gated: bool | None = None,
 ) -> RepoFilter:
-    for name in _UNSUPPORTED_FILTERS:
-        if name in request.query_params:
-            raise InvalidRequest(f"{name}: this hub cannot filter by this.")
+    words = [word for text in search or () for word in text.split()]
     tags = [*(filter_ or ()), *([pipeline_tag] if pipeline_tag else [])]
     return RepoFilter(
-        type=type_, author=author, words=tuple(search or ()), tags=tuple(tags), gated=gated
+        type=type_,
+        author=author,
+        words=tuple(words[:_MOST_VALUES]),
+        tags=tuple(tags),
+        gated=gated,
+        links=links,
+        parameters=_parameter_range(num_parameters),
+        is_served=is_served,
     )
 
 
@@ -216,11 +284,37 @@ RequestedInformation = Annotated[InformationRequest, Depends(_information_reques
 async def _list_properties(
     expanded: _Expanded,
     *,
-    full: bool = False,
+    full: Annotated[bool, Query(description="With the card and the files.")] = False,
     card_data: Annotated[bool, Query(alias="cardData")] = False,
+    config: Annotated[bool, Query(description="With the essence of config.json.")] = False,
 ) -> frozenset[Property]:
-    usual = IN_LISTS | {Property.card_data} if full or card_data else IN_LISTS
-    return expanded or usual
+    asked = {
+        Property.card_data: full or card_data,
+        Property.config: config,
+        Property.siblings: full,
+    }
+    return expanded or IN_LISTS | {name for name, is_asked in asked.items() if is_asked}
 
 
 ListProperties = Annotated[frozenset[Property], Depends(_list_properties)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoListRequest:
+    """The part of a list of repositories that a request asks for, and what of each."""
+
+    filters: RepoFilter
+    order: ListOrder
+    page: Page
+    properties: frozenset[Property]
+
+
+async def _list_request(
+    filters: RequestedFilter, order: RequestedOrder, page: ListPage, properties: ListProperties
+) -> RepoListRequest:
+    if not properties.isdisjoint(IN_FILES | IN_RELATIONS):
+        page = replace(page, limit=min(page.limit, LARGEST_DETAILED_PAGE))
+    return RepoListRequest(filters=filters, order=order, page=page, properties=properties)
+
+
+RequestedList = Annotated[RepoListRequest, Depends(_list_request)]

@@ -10,17 +10,20 @@ from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
 from hublet.repos import access, list_index_store
-from hublet.repos.browse import store
+from hublet.repos import store as repos_store
+from hublet.repos.browse import list_index, store
 from hublet.repos.browse.records import (
     LeaderboardQuery,
+    LinkFilter,
     ListOrder,
     ListPosition,
     ListSort,
     OwnerListPosition,
+    ParameterRange,
     RepoFilter,
 )
 from hublet.repos.evaluations import is_error, rank
-from hublet.repos.records import RankedModel, Reach, Repo
+from hublet.repos.records import LinkKind, RankedModel, Reach, Repo, RepoAddress, RepoType
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
 
@@ -30,6 +33,16 @@ MOST_RANKED = 1000
 _LIST_CURSOR = re.compile(r"(\d{1,18}):([0-9a-f]{24})")
 _OWNER_LIST_CURSOR = re.compile(r"([a-z]{1,20}):(\d{1,18}):([0-9a-f]{24})")
 
+# What links of these kinds lead to.
+_LINKED = {
+    LinkKind.model: RepoType.model,
+    LinkKind.dataset: RepoType.dataset,
+    LinkKind.base_model: RepoType.model,
+}
+# So many repositories are read and sorted for a page. What more than these match is looked for
+# along the order of the list: of a million repositories, every five hundredth is one of them.
+_MOST_READ = 2000
+
 
 def write_list_cursor(repo: Repo, sort: ListSort) -> str:
     values = {
@@ -37,6 +50,7 @@ def write_list_cursor(repo: Repo, sort: ListSort) -> str:
         ListSort.update: to_micros(repo.updated_at),
         ListSort.likes: repo.likes,
         ListSort.downloads: repo.downloads,
+        ListSort.trend: repo.trending_score,
     }
     return f"{values[sort]}:{repo.id}"
 
@@ -75,9 +89,55 @@ async def list_repos(
     limit: int = 100,
 ) -> list[Repo]:
     """Return repositories of a type that the caller may see; `after` is a list cursor."""
-    reach = await reach_of(conn, caller)
     position = read_list_cursor(after)
+    if filters.is_served:
+        return []
+    reach = await reach_of(conn, caller)
+    filters = await _narrow(conn, await _with_former_names(conn, filters))
     return await store.list_of_type(conn, filters, reach, order=order, after=position, limit=limit)
+
+
+async def _with_former_names(conn: Reader, filters: RepoFilter) -> RepoFilter:
+    """Let links also match the names that a public repository had when cards were written."""
+    links = [
+        replace(link, targets=await _names_of(conn, link)) if link.kind in _LINKED else link
+        for link in filters.links
+    ]
+    return replace(filters, links=tuple(links))
+
+
+async def _names_of(conn: Reader, link: LinkFilter) -> tuple[str, ...]:
+    names = list(link.targets)
+    for target in link.targets:
+        namespace, slash, name = target.partition("/")
+        address = RepoAddress(type=_LINKED[link.kind], namespace=namespace, name=name)
+        if slash and (repo := await repos_store.find_public(conn, address)) is not None:
+            names += (await list_index_store.target_keys_of(conn, [repo]))[repo.id]
+    return tuple(dict.fromkeys(names))
+
+
+async def _narrow(conn: Reader, filters: RepoFilter) -> RepoFilter:
+    """Return the filter with the part as its driver that the fewest match, if these are few."""
+    tags = (LinkFilter(kind=LinkKind.tag, targets=(tag.casefold(),)) for tag in filters.tags)
+    parts: list[LinkFilter | ParameterRange] = [*filters.links, *tags]
+    if filters.parameters is not None:
+        parts.append(filters.parameters)
+    # Those of one owner are few, and have an index.
+    if not parts or filters.author or not await list_index.is_filled(conn):
+        return filters
+    counts = [await _count(conn, filters.type, part) for part in parts]
+    fewest = min(range(len(parts)), key=counts.__getitem__)
+    return filters if counts[fewest] > _MOST_READ else replace(filters, driver=parts[fewest])
+
+
+async def _count(conn: Reader, type: RepoType, part: LinkFilter | ParameterRange) -> int:  # noqa: A002 - the column
+    if isinstance(part, ParameterRange):
+        return await list_index_store.count_by_parameters(
+            conn, type, least=part.least, most=part.most, limit=_MOST_READ + 1
+        )
+    return await list_index_store.count_links(
+        conn, type, part.kind, part.targets, most=_MOST_READ + 1
+    )
 
 
 async def reach_of(conn: Reader, caller: Caller | None) -> Reach | None:

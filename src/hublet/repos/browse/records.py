@@ -7,12 +7,15 @@ from hublet.core.dataclasses import dataclass
 from hublet.repos.git.diffs import CommitDiff, Divergence
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
-from hublet.repos.records import Repo, RepoType
+from hublet.repos.records import LinkKind, Repo, RepoType
 from hublet.storage.records import Content
 
 
 class Property(StrEnum):
-    """What the public clients may ask for with `expand`; what this hub lacks is left out."""
+    """What the public clients may ask for with `expand`.
+
+    What has no meaning here, as where an app runs or what a widget shows, is empty or left out.
+    """
 
     author = "author"
     base_models = "baseModels"
@@ -76,10 +79,25 @@ IN_LISTS = frozenset(
 )
 IN_DETAIL = IN_LISTS | {
     Property.card_data,
+    Property.datasets,
+    Property.models,
     Property.runtime,
+    Property.safetensors,
     Property.siblings,
     Property.used_storage,
 }
+# What stands in the files of a repository, so that git has to be read for it.
+IN_FILES = frozenset(
+    {
+        Property.citation,
+        Property.config,
+        Property.description,
+        Property.main_size,
+        Property.siblings,
+    }
+)
+# What other records say of a repository.
+IN_RELATIONS = frozenset({Property.children_model_count, Property.resource_group, Property.spaces})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +169,23 @@ class ListSort(StrEnum):
     update = "updated_at"
     likes = "likes"
     downloads = "downloads"
+    trend = "trending_score"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFilter:
+    """Repositories with a tag, or whose card names another repository by one of its names."""
+
+    kind: LinkKind
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterRange:
+    """How many parameters a model has at least and at most."""
+
+    least: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +204,13 @@ class RepoFilter:
     gated: bool | None = None
     # Ids of users and organizations; None: of anybody.
     owner_ids: tuple[str, ...] | None = None
+    # Each must be there.
+    links: tuple[LinkFilter, ...] = ()
+    parameters: ParameterRange | None = None
+    # Only models that are served for inference; this hub serves none.
+    is_served: bool = False
+    # The part that so few match that reading all of these is best; None: there is no such part.
+    driver: LinkFilter | ParameterRange | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,8 @@ from hublet.repos.browse.auth import (
     REVISION,
     CommitPage,
     ListPage,
-    ListProperties,
-    RequestedFilter,
     RequestedInformation,
-    RequestedOrder,
+    RequestedList,
     RequestedPath,
     RequestedRevision,
     RevisionPath,
@@ -54,8 +52,6 @@ from hublet.repos.browse.schemas import (
     TaskModel,
     TreeEntry,
     TreeSize,
-    render_information,
-    render_security_status,
 )
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Right
@@ -119,22 +115,22 @@ async def check_write_access(conn: ReadConn, caller: MaybeCaller, address: GitRe
 
 @lists_router.get(GIT_REPOS, tags=GIT_TAGS, responses=PAGED_RESPONSES)
 async def list_repos(
-    conn: PublicReadConn,
-    caller: MaybeCaller,
-    filters: RequestedFilter,
-    order: RequestedOrder,
-    page: ListPage,
-    properties: ListProperties,
+    database: Db, caller: MaybeCaller, asked: RequestedList, may_be_old: MayBeOld
 ) -> list[RepoInfo]:
     """List the repositories of a type that the caller may see, page by page, newest first.
 
-    Files are not listed: a repository's own page and its tree have them.
+    A tag of `filter`, a model or dataset that a card names, a range of parameters: all must fit.
+    Nothing is served for inference here, so `apps`, `inference` and `inference_provider` find none.
     """
-    listed = await lists.list_repos(
-        conn, caller, filters, order=order, after=page.after, limit=page.reach
-    )
-    on_page = page.cut(listed, position=lambda repo: write_list_cursor(repo, order.sort))
-    return [RepoInfo.model_validate(render_information(repo, properties)) for repo in on_page]
+    page, order = asked.page, asked.order
+    async with database.read_replica() if may_be_old else database.read() as conn:
+        listed = await lists.list_repos(
+            conn, caller, asked.filters, order=order, after=page.after, limit=page.reach
+        )
+        on_page = page.cut(listed, position=lambda repo: write_list_cursor(repo, order.sort))
+        found = await information.list_info(conn, caller, on_page, asked.properties)
+    await information.add_content(database, on_page, found, asked.properties)
+    return [RepoInfo.model_validate(each) for each in found]
 
 
 @lists_router.get("/api/tasks", tags=["models"])
@@ -295,7 +291,7 @@ async def compare_revisions(
 async def get_scan_status(conn: ReadConn, caller: MaybeCaller, address: GitRepo) -> SecurityStatus:
     """Tell that the files of a repository were not scanned: this hub has no scanner."""
     await repos.get(conn, caller, address, Right.see)
-    return SecurityStatus.model_validate(render_security_status())
+    return SecurityStatus.model_validate(information.render_security_status())
 
 
 @trees_router.get("/commits" + REVISION, responses=PAGED_RESPONSES)

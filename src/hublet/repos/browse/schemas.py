@@ -4,21 +4,17 @@ Information about a repository is rendered as plain values: it may have as many 
 repository, and those are turned into bytes in a thread, without a model for each.
 """
 
-from collections.abc import Callable, Collection, Sequence
 from html import escape
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
-from hublet.accounts.records import ResourceGroupRecord
-from hublet.core.clock import wire
 from hublet.core.schema import ObjectId, Schema, Timestamp
-from hublet.repos.browse.records import ListedEntry, ListedTag, Property
+from hublet.repos.browse.records import ListedEntry, ListedTag
 from hublet.repos.git import trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.objects import user_of
-from hublet.repos.git.trees import GitEntry
-from hublet.repos.records import Repo, RepoType
+from hublet.repos.records import Repo
 from hublet.repos.schemas import (
     GateName,
     RepoResourceGroup,
@@ -75,6 +71,13 @@ class SecurityStatus(Schema):
     filesWithIssues: list[str]
 
 
+class SafetensorsCount(Schema):
+    """Parameters by type, as the headers of the safetensors files on main say."""
+
+    parameters: dict[str, int]
+    total: int
+
+
 class RepoInfo(Schema):
     """A repository; with `expand` only its ids and what was asked for."""
 
@@ -100,84 +103,31 @@ class RepoInfo(Schema):
     model_index: Annotated[Any | MISSING, Field(alias="model-index")] = MISSING
     sdk: str | MISSING = MISSING
     runtime: SpaceRuntime | MISSING = MISSING
+    # Of models. Those of a gated one are for who may read it, and are left out of lists.
+    safetensors: SafetensorsCount | MISSING = MISSING
+    config: dict[str, Any] | MISSING = MISSING
+    baseModels: list[str] | MISSING = MISSING
+    # Those that the caller may see: at most 1,000 are counted, and 100 spaces named.
+    childrenModelCount: int | MISSING = MISSING
+    spaces: list[str] | MISSING = MISSING
+    widgetData: list[Any] | MISSING = MISSING
+    # This hub has no evaluations and serves no models: always empty.
+    evalResults: list[Any] | MISSING = MISSING
+    inferenceProviderMapping: list[Any] | MISSING = MISSING
+    # Of datasets.
+    description: str | MISSING = MISSING
+    citation: str | MISSING = MISSING
+    paperswithcode_id: str | MISSING = MISSING
+    # How large the files on main are together; `usedStorage` has those of all commits.
+    mainSize: int | MISSING = MISSING
+    # Of spaces: what their cards name.
+    models: list[str] | MISSING = MISSING
+    datasets: list[str] | MISSING = MISSING
     usedStorage: int | MISSING = MISSING
     resourceGroup: RepoResourceGroup | MISSING = MISSING
-    # Of more than 50,000 files only so many are listed; a tree has all.
+    # Of more than 50,000 files only so many are listed, in lists 1,000; a tree has all.
     siblings: list[RepoFile] | MISSING = MISSING
     securityRepoStatus: SecurityStatus | MISSING = MISSING
-
-
-def _card_text(repo: Repo, key: str) -> str | None:
-    value = (repo.card or {}).get(key)
-    return value if isinstance(value, str) else None
-
-
-def _runtime(repo: Repo) -> dict[str, Any] | None:
-    if repo.type is not RepoType.space:
-        return None
-    return {"stage": "STOPPED", "hardware": {"current": None, "requested": None}}
-
-
-def _model_text(key: str) -> Callable[[Repo], str | None]:
-    return lambda repo: _card_text(repo, key) if repo.type is RepoType.model else None
-
-
-def _sdk(repo: Repo) -> str | None:
-    return (_card_text(repo, "sdk") or repo.sdk) if repo.type is RepoType.space else None
-
-
-# Values that are None are left out.
-_VALUES: dict[Property, Callable[[Repo], Any]] = {
-    Property.author: lambda repo: repo.owner_name,
-    Property.sha: lambda repo: repo.head_sha,
-    Property.created_at: lambda repo: wire(repo.created_at),
-    Property.last_modified: lambda repo: wire(repo.updated_at),
-    Property.private: lambda repo: repo.is_private,
-    Property.gated: lambda repo: repo.gated or False,
-    Property.disabled: lambda _: False,
-    Property.downloads: lambda repo: repo.downloads,
-    Property.downloads_all_time: lambda repo: repo.downloads,
-    Property.likes: lambda repo: repo.likes,
-    Property.trending_score: lambda repo: repo.likes,
-    Property.tags: lambda repo: repo.tags,
-    Property.card_data: lambda repo: repo.card,
-    Property.pipeline_tag: _model_text("pipeline_tag"),
-    Property.library_name: _model_text("library_name"),
-    Property.model_index: lambda repo: (repo.card or {}).get("model-index"),
-    Property.sdk: _sdk,
-    Property.runtime: _runtime,
-    Property.used_storage: lambda repo: repo.size,
-}
-
-
-def render_information(repo: Repo, properties: Collection[Property]) -> dict[str, Any]:
-    """Return the values of these properties that the repository's own record has."""
-    values = {name.value: get(repo) for name, get in _VALUES.items() if name in properties}
-    known = {name: value for name, value in values.items() if value is not None}
-    return {"_id": repo.id, "id": repo.full_name, **known}
-
-
-def render_resource_group(group: ResourceGroupRecord) -> dict[str, Any]:
-    return {"id": group.id, "name": group.name}
-
-
-def render_security_status() -> dict[str, Any]:
-    return {"scansDone": False, "filesWithIssues": []}
-
-
-def render_files(entries: Sequence[GitEntry], *, with_blobs: bool) -> list[dict[str, Any]]:
-    return [_render_file(entry) if with_blobs else {"rfilename": entry.path} for entry in entries]
-
-
-def _render_file(entry: GitEntry) -> dict[str, Any]:
-    file: dict[str, Any] = {"rfilename": entry.path, "size": entry.size, "blobId": entry.oid}
-    if entry.lfs is not None:
-        file["lfs"] = {
-            "size": entry.lfs.size,
-            "sha256": entry.lfs.sha256,
-            "pointerSize": entry.lfs.pointer_size,
-        }
-    return file
 
 
 class OwnRepo(Schema):

@@ -1,18 +1,20 @@
 """SQL of lists of repositories and of download counts.
 
 Public repositories have an index for each order, and of private ones only those of a caller's own
-owners are read: a page costs the same however many repositories a hub has. Words and tags have no
-index; they are searched along that order until the page is full.
+owners are read: a page costs the same however many repositories a hub has. A tag, a link or a range
+of parameters that few repositories match is read by its own index; one that many match is looked for
+along the order, where a page is soon full. Words have no index: they are searched along the order.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Reader
 from hublet.repos.browse.records import (
     LeaderboardQuery,
+    LinkFilter,
     ListOrder,
     ListPosition,
     ListSort,
@@ -20,12 +22,8 @@ from hublet.repos.browse.records import (
     RepoFilter,
 )
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import EvaluationResult, RankedResult, Reach, Repo, RepoType
+from hublet.repos.records import EvaluationResult, LinkKind, RankedResult, Reach, Repo, RepoType
 from hublet.repos.store import COLUMNS, OWNER, record
-
-# Of lists of tags: how many repositories are looked at, and how many characters of each.
-MOST_TAGGED = 100_000
-LONGEST_TAGS = 10_000
 
 
 class StatementValues:
@@ -132,6 +130,50 @@ async def list_group_ids(conn: Reader, reach: Reach) -> list[str]:
     return [row["id"] for row in rows]
 
 
+async def list_linking(
+    conn: Reader, names: Mapping[str, Sequence[str]], reach: Reach | None, *, limit: int
+) -> dict[str, list[str]]:
+    """Return the spaces whose cards name these models, by the model's id; the oldest first."""
+    values = StatementValues()
+    visible, most = visible_condition(values, reach), values.put(limit)
+    parts = [
+        f"""
+        SELECT * FROM (
+            SELECT CAST({values.put(repo_id)} AS TEXT) AS target_id, r.id,
+                coalesce(owning_user.name, owning_org.name) || '/' || r.name AS name
+            FROM repos r {OWNER} WHERE r.id IN
+                (SELECT l.repo_id {_links(values, RepoType.space, LinkKind.model, targets)})
+            AND {visible} ORDER BY r.id LIMIT {most}
+        ) AS part
+        """
+        for repo_id, targets in names.items()
+    ]
+    found: dict[str, list[str]] = {repo_id: [] for repo_id in names}
+    for row in await conn.fetch_all(" UNION ALL ".join(parts), *values.all):
+        found[row["target_id"]].append(row["name"])
+    return found
+
+
+async def count_children(
+    conn: Reader, names: Mapping[str, Sequence[str]], reach: Reach | None, *, most: int
+) -> dict[str, int]:
+    """Return how many models name these as their base, by id, counted up to a limit."""
+    values = StatementValues()
+    visible, limit = visible_condition(values, reach), values.put(most)
+    parts = [
+        f"""
+        SELECT CAST({values.put(repo_id)} AS TEXT) AS target_id, count(*) AS children FROM (
+            SELECT r.id FROM repos r WHERE r.id IN
+                (SELECT l.repo_id {_links(values, RepoType.model, LinkKind.base_model, targets)})
+            AND {visible} LIMIT {limit}
+        ) AS part
+        """
+        for repo_id, targets in names.items()
+    ]
+    rows = await conn.fetch_all(" UNION ALL ".join(parts), *values.all)
+    return {row["target_id"]: row["children"] for row in rows}
+
+
 async def list_of_owner(
     conn: Reader, owner_id: str, reach: Reach, *, after: OwnerListPosition, limit: int
 ) -> list[Repo]:
@@ -160,10 +202,10 @@ async def size_of_owner(conn: Reader, owner_id: str) -> int:
 
 
 def _key(filters: RepoFilter, order: ListOrder) -> str:
-    # The plus sign keeps both engines from the index of this order: it is not by owner, and they
-    # would search all repositories for those of one author.
+    # The plus sign keeps both engines from the index of this order: it is not by owner, nor by what
+    # few repositories match, and they would search all repositories for those.
     by_owner = filters.author and order.sort is not ListSort.creation
-    return f"+r.{order.sort}" if by_owner else f"r.{order.sort}"
+    return f"+r.{order.sort}" if by_owner or filters.driver else f"r.{order.sort}"
 
 
 def _sorting(key: str, order: ListOrder) -> str:
@@ -181,7 +223,9 @@ def _after_position(
 
 
 def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
-    conditions = [f"r.type = {values.put(filters.type)}"]
+    # Links have the type too. A second look at it would tempt SQLite to an index that begins with it.
+    by_link = isinstance(filters.driver, LinkFilter)
+    conditions = [] if by_link else [f"r.type = {values.put(filters.type)}"]
     if filters.author:
         author = values.put(name_key(filters.author))
         conditions.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
@@ -200,7 +244,44 @@ def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
         # Tags are kept as JSON, whose letters are all ASCII: both engines lower them alike.
         pattern = values.put(_containing(json.dumps(tag).lower()))
         conditions.append(rf"lower(r.tags) LIKE {pattern} ESCAPE '\'")
+    return [
+        *conditions,
+        *_link_conditions(values, filters),
+        *_parameter_conditions(values, filters),
+    ]
+
+
+def _link_conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
+    conditions = []
+    for link in filters.links:
+        if link != filters.driver:
+            found = _links(values, filters.type, link.kind, link.targets)
+            conditions.append(f"EXISTS (SELECT 1 {found} AND l.repo_id = r.id)")
+    if isinstance(filters.driver, LinkFilter):
+        found = _links(values, filters.type, filters.driver.kind, filters.driver.targets)
+        conditions.append(f"r.id IN (SELECT l.repo_id {found})")
     return conditions
+
+
+def _links(
+    values: StatementValues,
+    type: RepoType,  # noqa: A002 - the column
+    kind: LinkKind,
+    targets: Sequence[str],
+) -> str:
+    key = f"l.type = {values.put(type)} AND l.kind = {values.put(kind)}"
+    return f"FROM repo_links l WHERE {key} AND l.target IN {values.put_list(targets)}"
+
+
+def _parameter_conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
+    wanted = filters.parameters
+    if wanted is None:
+        return []
+    # The plus sign keeps both engines from the index of parameters where many have so many.
+    column = "r.num_parameters" if filters.driver == wanted else "+r.num_parameters"
+    between = f"{column} BETWEEN {values.put(wanted.least)} AND {values.put(wanted.most)}"
+    # The gate of a gated model guards its files, and so what their headers say.
+    return [between, "r.gated IS NULL"]
 
 
 def _containing(text: str) -> str:
@@ -228,19 +309,6 @@ def _reach_condition(values: StatementValues, reach: Reach) -> str:
                 SELECT m.resource_group_id FROM resource_group_members m
                 WHERE m.user_id = {values.put(reach.user_id)}))
     """
-
-
-async def tags_in_use(conn: Reader, type: RepoType) -> list[str]:  # noqa: A002 - the column
-    """Return the tags of the public repositories that changed last, each as JSON."""
-    rows = await conn.fetch_all(
-        """
-        SELECT r.tags FROM repos r
-        WHERE r.type = $1 AND r.visibility = 'public' AND length(r.tags) <= $2
-        ORDER BY r.updated_at DESC, r.id DESC LIMIT $3
-        """,
-        type, LONGEST_TAGS, MOST_TAGGED,
-    )  # fmt: skip
-    return [row["tags"] for row in rows]
 
 
 async def list_trending(conn: Reader, type: RepoType, *, limit: int) -> list[Repo]:  # noqa: A002

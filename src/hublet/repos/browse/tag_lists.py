@@ -9,6 +9,7 @@ from typing import Any, get_args
 from hublet.core import clock
 from hublet.core.database import Reader
 from hublet.core.hub import Hub
+from hublet.repos import list_index_store
 from hublet.repos.browse import lists, store, taxonomy
 from hublet.repos.browse.records import ListedTag, ListOrder, ListSort, RepoFilter
 from hublet.repos.browse.schemas import DatasetTagType, ModelTagType
@@ -75,7 +76,7 @@ async def _list_tags(
 ) -> dict[str, list[ListedTag]]:
     listed: dict[str, list[ListedTag]] | None = _kept.find(conn.hub, f"tags of {type}")
     if listed is None:
-        in_use = await store.tags_in_use(conn, type)
+        in_use = await list_index_store.tags_in_use(conn, type)
         listed = await asyncio.to_thread(_sorted_tags, type, in_use)
         _kept.put(conn.hub, f"tags of {type}", listed)
     return {each: listed[each] for each in wanted}

@@ -2,13 +2,15 @@
 
 A cluster keeps a log only as long as it likes (rotation, deletion), so it is followed from the
 start. Each line has the time of the cluster; after a break the follower asks for what came since
-the last line, drops what it has, and says so when that line is not there any more.
+the last line, drops what it has, and says so when that line is not there any more. A node that is
+slower than the job skips what it has rotated twice since, and does not tell: the times do.
 """
 
 import asyncio
 import calendar
 import os
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
@@ -18,7 +20,7 @@ from typing import Protocol
 from hublet.core import clock
 from hublet.core.clock import to_micros
 from hublet.runtime.attempt_folder import lock_log, note_log_start, read_log_start
-from hublet.runtime.shim.log import Log, in_pieces
+from hublet.runtime.shim.log import PIECE, Log, cut, in_pieces
 
 # The time of a line has up to nine digits after the point.
 _STAMPED = re.compile(
@@ -31,6 +33,8 @@ _NOTICE = re.compile(
 )
 _SECOND = 1_000_000
 _PAUSE_SECONDS = 0.2
+# A node rotates a log at most every three seconds, so no file that it skips is shorter.
+_SKIPPED = 2_500_000
 
 StampedLine = tuple[int, bytes]
 
@@ -64,6 +68,8 @@ class LogMerger:
         """Expect the lines since the last one once more."""
         self._to_skip = self.count
         self._is_expecting = self.last is not None
+        # When the last line came, and how late the one that came soonest: clocks differ.
+        self._arrived, self._least_lag = 0, sys.maxsize
 
     @property
     def since(self) -> str | None:
@@ -72,8 +78,8 @@ class LogMerger:
             return None
         return f"{clock.from_micros(self.last):%Y-%m-%dT%H:%M:%SZ}"
 
-    def merge(self, line: bytes) -> Iterator[StampedLine]:
-        """Yield what is new in a line: nothing, the line in pieces, or a gap before it."""
+    def merge(self, line: bytes, *, arrived: int) -> Iterator[StampedLine]:
+        """Yield what is new in a line that arrived at a time: nothing, the line in pieces, or a gap before it."""
         parsed = parse_line(line)
         if parsed is None:
             yield from self._quote(line)
@@ -84,11 +90,23 @@ class LogMerger:
         if self._is_expecting and stamp > (self.last or 0):
             yield from self.finish()
             self._is_expecting = False
+        elif self.last is not None and self._has_skipped(stamp - self.last, arrived):
+            yield self.last, _GAP
+        self._arrived, self._least_lag = arrived, min(arrived - stamp, self._least_lag)
         for piece in in_pieces(text.removesuffix(b"\r")).split(b"\n"):
             if self._is_expecting and self._to_skip:
                 self._to_skip -= 1
             else:
                 yield self._note(stamp), piece
+
+    def _has_skipped(self, pause: int, arrived: int) -> bool:
+        """Tell whether a node that was late goes on after a pause of the job that it has not waited for.
+
+        What a job printed before this connection is told late, too, but its first line the latest.
+        """
+        lag = self._arrived - (self.last or 0)
+        is_late = lag - self._least_lag > _SKIPPED
+        return is_late and pause > _SKIPPED and arrived - self._arrived < _SKIPPED
 
     def _quote(self, line: bytes) -> Iterator[StampedLine]:
         """Yield what the cluster says of itself in the middle of a log."""
@@ -121,7 +139,12 @@ class _PodLog(Log):
 
     def add(self, data: bytes) -> None:
         *lines, self.rest = (self.rest + data).split(b"\n")
-        self._write([new for line in lines for new in self.merger.merge(line)])
+        # A line that does not end is not kept in memory until it does.
+        while (parts := _cut_stamped(self.rest)) is not None:
+            lines.append(parts[0])
+            self.rest = parts[1]
+        now = _node_time()
+        self._write([new for line in lines for new in self.merger.merge(line, arrived=now)])
 
     def reconnect(self) -> None:
         # An incomplete line is told again.
@@ -129,7 +152,7 @@ class _PodLog(Log):
         self.merger.reconnect()
 
     def close(self) -> None:
-        rest = [*self.merger.merge(self.rest)] if self.rest else []
+        rest = [*self.merger.merge(self.rest, arrived=_node_time())] if self.rest else []
         self._write([*rest, *self.merger.finish()])
         self.rest = b""
 
@@ -141,6 +164,20 @@ class _PodLog(Log):
         if not data.isascii():
             data = data.decode("utf-8", "replace").encode()
         self.append(data)
+
+
+def _node_time() -> int:
+    """Return the time in microseconds as a node would tell it: no test moves its clock."""
+    return to_micros(clock.now() - clock.offset())
+
+
+def _cut_stamped(line: bytes) -> tuple[bytes, bytes] | None:
+    """Return the first piece of a line and what follows, each with its time; None: it is one piece."""
+    stamp, _, text = line.partition(b" ")
+    if len(text) <= PIECE:
+        return None
+    piece, rest = cut(text)
+    return stamp + b" " + piece, stamp + b" " + rest
 
 
 def _last_line(path: Path, start: int) -> tuple[int | None, int]:

@@ -116,8 +116,15 @@ def _is_timed_out(observed: ObservedPod) -> bool:
     """Tell whether the deadline ended it: the hub's, or the pod's own while the hub was away."""
     if observed.ended_by is not None:
         return observed.ended_by == TIMED_OUT
-    status = observed.pod.status
-    return status is not None and status.reason == "DeadlineExceeded"
+    spec, status = observed.pod.spec, observed.pod.status
+    if spec is None or status is None or status.reason != "DeadlineExceeded":
+        return False
+    # A node that restarts gives this reason even to a pod that ended long before its deadline.
+    state = job_state(observed.pod)
+    ended_at = state.terminated.finishedAt if state and state.terminated else None
+    if ended_at is None or status.startTime is None or spec.activeDeadlineSeconds is None:
+        return True
+    return ended_at >= status.startTime + timedelta(seconds=spec.activeDeadlineSeconds)
 
 
 def _pod_message(pod: Pod) -> str | None:

@@ -183,9 +183,14 @@ class KubernetesRunner:
 
     async def watch(self) -> AsyncIterator[str]:
         watching = asyncio.create_task(self._watch(), name="kubernetes-watch")
+        # Who waits for the next change learns that there will be none.
+        watching.add_done_callback(lambda _: self._changed.put_nowait(""))
         try:
             while True:
-                yield await self._changed.get()
+                if name := await self._changed.get():
+                    yield name
+                elif watching.done():
+                    watching.result()
         finally:
             watching.cancel()
 

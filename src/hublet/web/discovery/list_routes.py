@@ -64,6 +64,7 @@ async def _show(
         search=" ".join(filters.words),
         author=filters.author,
         sort=sort,
+        num_parameters=visit.request.query_params.get("num_parameters", ""),
         tags=[(tag, without_tag(f"/{type_.plural}", query, tag)) for tag in filters.tags],
         next_url=(
             next_page_url(visit, write_cursor(lists.write_list_cursor(shown[-1], order.sort)))

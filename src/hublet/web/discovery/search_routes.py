@@ -1,4 +1,4 @@
-"""HTTP for the search page, and for suggestions while somebody types."""
+"""HTTP for the pages of search and of full text, and for suggestions while somebody types."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,10 +9,28 @@ from starlette.responses import JSONResponse
 from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
+from hublet.core.paging import read_cursor, write_cursor
+from hublet.search import full_text
 from hublet.search import service as search
-from hublet.search.records import SearchHit, SearchKind, SearchPage, SearchQuery
+from hublet.search.records import (
+    SearchHit,
+    SearchKind,
+    SearchPage,
+    SearchQuery,
+    TextKind,
+    TextQuery,
+)
 from hublet.web.auth import Visit
-from hublet.web.discovery.views import FoundRow, ResultPage, found_row, result_tabs, search_url
+from hublet.web.discovery.views import (
+    FoundRow,
+    ResultPage,
+    TextResultPage,
+    found_row,
+    full_text_url,
+    result_tabs,
+    search_url,
+    text_row,
+)
 from hublet.web.pages import frame_for, render
 from hublet.web.publications import accounts_of
 
@@ -47,6 +65,33 @@ async def get_search_page(
         is_corrected=found.is_corrected,
     )
     return await render(visit, "discovery/search.html", frame=frame, page=page)
+
+
+@router.get("/search/full-text")
+async def get_full_text_page(
+    visit: Visit,
+    q: _Text = "",
+    type_: Annotated[TextKind | None, Query(alias="type")] = None,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    text = q.strip()
+    query = TextQuery(
+        text=text,
+        kinds=(type_,) if type_ else tuple(TextKind),
+        limit=_PAGE_SIZE,
+        after=read_cursor(cursor) if cursor else "",
+    )
+    async with visit.database.read() as conn:
+        frame = await frame_for(visit, conn)
+    found = await full_text.search_texts(visit.database, visit.caller, query)
+    position = write_cursor(full_text.write_position(found.end)) if found.end else ""
+    page = TextResultPage(
+        text=text,
+        kind=type_,
+        rows=[text_row(hit) for hit in found.hits],
+        next_url=full_text_url(text, type_, position) if position else None,
+    )
+    return await render(visit, "discovery/full_text.html", frame=frame, page=page)
 
 
 @router.get("/search/suggestions")

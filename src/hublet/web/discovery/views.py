@@ -14,13 +14,15 @@ from hublet.core.pages import plural
 from hublet.jobs.records import JobRecord
 from hublet.repos.browse.taxonomy import tasks
 from hublet.repos.records import Repo, RepoType
-from hublet.search.records import SearchHit, SearchKind
+from hublet.search.records import SearchHit, SearchKind, SnippetPart, TextHit, TextKind
+from hublet.search.schemas import path_of_text
 from hublet.web.publications import PublicationRow, publication_path
 from hublet.web.repo_head import path_of
 
 # How lists are sorted: the value in the address, as in the API, and what a person reads.
 SORTS = (
     ("createdAt", "Newest"),
+    ("trendingScore", "Trending"),
     ("lastModified", "Recently updated"),
     ("likes", "Most liked"),
     ("downloads", "Most downloaded"),
@@ -74,10 +76,12 @@ class RepoListPage:
     sort: str
     tags: list[tuple[str, str]]
     next_url: str | None
+    # Of models: a range of parameters.
+    num_parameters: str = ""
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.search or self.author or self.tags)
+        return bool(self.search or self.author or self.tags or self.num_parameters)
 
 
 def without_tag(path: str, query: Sequence[tuple[str, str]], tag: str) -> str:
@@ -150,6 +154,77 @@ class ResultPage:
     next_url: str | None
     suggestion: str = ""
     is_corrected: bool = False
+
+    @property
+    def texts_url(self) -> str:
+        return full_text_url(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRow:
+    """A text with the words of a search, and the place where they stand."""
+
+    title: str
+    path: str
+    # What it is, and where.
+    place: str
+    icon: str
+    snippet: tuple[SnippetPart, ...]
+
+
+_TEXT_TITLES = {
+    TextKind.model: "Models",
+    TextKind.dataset: "Datasets",
+    TextKind.space: "Spaces",
+    TextKind.kernel: "Kernels",
+    TextKind.discussion: "Discussions",
+    TextKind.paper: "Papers",
+}
+
+
+def text_row(hit: TextHit) -> TextRow:
+    if hit.file and hit.repo:
+        icon, place = "file", f"{hit.file} of the {hit.repo.type}"
+    elif hit.kind is TextKind.discussion and hit.repo and hit.thread:
+        noun = "Pull request" if hit.thread.is_pull_request else "Discussion"
+        icon = "git-pull-request" if hit.thread.is_pull_request else "message-square"
+        place = f"{noun} #{hit.thread.number} of {hit.repo.full_name}"
+    else:
+        icon, place = "book-open", "Paper"
+    if hit.comment_id:
+        place = f"Comment · {place}"
+    return TextRow(
+        title=hit.title, path=path_of_text(hit), place=place, icon=icon, snippet=hit.snippet
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextResultPage:
+    """Texts with all words of a search; without words there is nothing to find."""
+
+    text: str
+    kind: TextKind | None
+    rows: list[TextRow]
+    next_url: str | None
+
+    @property
+    def names_url(self) -> str:
+        return search_url(self.text)
+
+    @property
+    def tabs(self) -> list[tuple[str, str, str | None, int | None, bool]]:
+        return [
+            (full_text_url(self.text), "All", None, None, self.kind is None),
+            *(
+                (full_text_url(self.text, kind), title, None, None, kind is self.kind)
+                for kind, title in _TEXT_TITLES.items()
+            ),
+        ]
+
+
+def full_text_url(text: str, kind: TextKind | None = None, cursor: str = "") -> str:
+    query = {"q": text} | ({"type": kind} if kind else {}) | ({"cursor": cursor} if cursor else {})
+    return f"/search/full-text?{urlencode(query)}"
 
 
 def search_url(text: str, kind: SearchKind | None = None, cursor: str = "") -> str:

@@ -1,12 +1,16 @@
-"""Plots as paths of SVG, computed on the server: lines over time with a limit, bars, sparks."""
+"""Plots as paths of SVG, computed on the server: lines over time with a limit, bars, histograms, sparks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
+from typing import TYPE_CHECKING
 
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import count_text
+
+if TYPE_CHECKING:
+    from hublet.sql.schemas import ColumnStatistics, HistogramBin
 
 WIDTH = 300
 SPARK_HEIGHT = 44
@@ -20,6 +24,9 @@ _GAP = 4
 # Also one delivery among a million is seen.
 _LEAST_BAR = 2
 _BAR_SHARE = 0.75
+# Of a value or the name of a column.
+_MAX_TEXT = 60
+_MOST_TOP = 6
 
 Points = Sequence[tuple[datetime, float]]
 
@@ -208,6 +215,21 @@ def draw_bars(title: str, bars: Sequence[Bar]) -> Bars:
     )
 
 
+def histogram_path(counts: Sequence[int]) -> str:
+    """Return a bar for each count, side by side, 300 by 44."""
+    top = max(counts, default=0) or 1
+    step = WIDTH / max(len(counts), 1)
+    bars = [
+        (step * number, max(count / top * (SPARK_HEIGHT - _LEAST_BAR), _LEAST_BAR))
+        for number, count in enumerate(counts)
+        if count
+    ]
+    return "".join(
+        f"M{x:.4g} {SPARK_HEIGHT}v{-height:.4g}h{step * 0.94:.4g}v{height:.4g}Z"
+        for x, height in bars
+    )
+
+
 def spark_paths(values: Sequence[float]) -> tuple[str, str]:
     """Return the paths of a line through the values, and of the area below it.
 
@@ -224,3 +246,77 @@ def spark_paths(values: Sequence[float]) -> tuple[str, str]:
         for number, value in enumerate(values)
     ]
     return _path(points), _area(points, SPARK_HEIGHT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopValue:
+    text: str
+    count: int
+    # Of all rows, in percent.
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnCard:
+    """What `repos/viewer.html` shows of a column."""
+
+    name: str
+    type: str
+    # The path of a histogram, in words for who does not see it, and its ends.
+    bars: str = ""
+    label: str = ""
+    start: str = ""
+    end: str = ""
+    top: tuple[TopValue, ...] = ()
+    summary: str = ""
+
+
+def draw_column(column: "ColumnStatistics") -> ColumnCard:
+    """Draw the histogram of a column, or else its most frequent values, and say the rest in words."""
+    name = column.name[:_MAX_TEXT]
+    has_top = column.kind in {"text", "boolean"} and column.top
+    bins = () if has_top else column.histogram
+    start, end = _ends_of(column, bins)
+    return ColumnCard(
+        name=name,
+        type=column.type[:_MAX_TEXT],
+        bars=histogram_path([each.count for each in bins]),
+        label=f"Histogram of {name}, from {start} to {end}",
+        start=start,
+        end=end,
+        top=tuple(
+            TopValue(
+                text=each.value[:_MAX_TEXT] or "(empty)",
+                count=each.count,
+                share=round(100 * each.count / max(column.count + column.nulls, 1), 2),
+            )
+            for each in column.top[:_MOST_TOP]
+        )
+        if not bins
+        else (),
+        summary=", ".join(_words_of(column)),
+    )
+
+
+def _ends_of(column: "ColumnStatistics", bins: Sequence["HistogramBin"]) -> tuple[str, str]:
+    if not bins:
+        return "", ""
+    if column.kind == "time":
+        return str(column.min)[:_MAX_TEXT], str(column.max)[:_MAX_TEXT]
+    unit = " characters" if column.kind == "text" else ""
+    return f"{bins[0].start:.4g}{unit}", f"{bins[-1].end:.4g}{unit}"
+
+
+def _words_of(column: "ColumnStatistics") -> Iterator[str]:
+    all_rows = max(column.count + column.nulls, 1)
+    yield f"{column.nulls / all_rows:.1%} null" if column.nulls else "no nulls"
+    if column.distinct is not None:
+        yield f"about {column.distinct:,} different"
+    if column.kind == "number" and column.mean is not None:
+        yield f"mean {column.mean:.4g}"
+        if column.median is not None:
+            yield f"median {column.median:.4g}"
+        if column.std is not None:
+            yield f"deviation {column.std:.3g}"
+    elif column.kind == "text" and column.mean is not None:
+        yield f"{column.mean:.3g} characters on average"

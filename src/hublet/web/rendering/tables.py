@@ -114,6 +114,21 @@ def _table(header: Sequence[str], body: Sequence[Sequence[str]], *, is_cut: bool
     )
 
 
+def draw_rows(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], *, is_cut: bool
+) -> TablePreview:
+    """Return rows of values as they are shown; a column is its name and its type."""
+    most = columns[:MAX_COLUMNS]
+    return TablePreview(
+        columns=tuple(TableColumn(name=_cell(name), type=type_) for name, type_ in most),
+        rows=tuple(
+            tuple(_cell(cell_text(value, MAX_CELL_CHARACTERS)) for value in row[: len(most)])
+            for row in rows
+        ),
+        is_cut=is_cut or len(columns) > len(most),
+    )
+
+
 def _padded(cells: Sequence[str], width: int) -> tuple[Markup, ...]:
     missing = [""] * max(width - len(cells), 0)
     return tuple(_cell(text) for text in [*cells[:width], *missing])

@@ -1,4 +1,4 @@
-"""Settings of jobs: their runner, their share of the machine, their network."""
+"""Settings of what runs for users: jobs, and queries over datasets."""
 
 from ipaddress import IPv4Address, IPv4Network
 
@@ -22,6 +22,7 @@ from hublet.core.config.kinds import (
     REGISTRIES,
     RESOURCE_NAME,
     RUNNERS,
+    SQL_SANDBOXES,
     FlavorSize,
     ImageSource,
     RegistryMirror,
@@ -172,4 +173,49 @@ class JobSettings:
     )
     gpu_resource: str = setting(
         "nvidia.com/gpu", RESOURCE_NAME, "What a cluster calls the graphics cards of gpu=n."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlSettings:
+    anonymous: bool = setting(
+        True, FLAG, "Callers without a token may query public datasets, one query at a time."
+    )
+    sandbox: str = setting(
+        "auto",
+        SQL_SANDBOXES,
+        "What holds a query in; auto is bubblewrap, and without it a process that may do little.",
+    )
+    queries: int = setting(8, COUNT, "Queries that the hub runs at the same time.")
+    queries_per_user: int = setting(3, COUNT, "Of these, the queries of one user.")
+    seconds: float = setting(
+        10.0, number(0.1, 600), "How long a query may run; it is killed two seconds later."
+    )
+    preview_seconds: float = setting(
+        60.0,
+        number(0.1, 3600),
+        "The same for column statistics and Parquet exports, which are kept.",
+    )
+    memory_bytes: int = setting(
+        512 << 20,
+        number(64 << 20, 1 << 40, int),
+        "What DuckDB may take for a query; the process as a whole 1.5 GiB more.",
+    )
+    rows: int = setting(10_000, COUNT, "The most rows of an answer.")
+    answer_bytes: int = setting(
+        10_485_760, number(1024, 1 << 40, int), "The most bytes of an answer."
+    )
+    files: int = setting(100, number(1, 1000, int), "The most files that a query reads.")
+    file_bytes: int = setting(
+        10 << 30, number(1, 10**15, int), "What the files of a query may have together, in bytes."
+    )
+    export_bytes: int = setting(
+        1 << 30,
+        number(1, 10**15, int),
+        "Other files than Parquet are exported as such up to this size, before and after.",
+    )
+    cache_bytes: int = setting(
+        20 << 30,
+        number(0, 10**18, int),
+        "What a node keeps of files that queries read and of Parquet exports, in bytes.",
     )
