@@ -17,6 +17,7 @@ from people import Headers, a_token, an_organization, sign_in
 from repositories import a_repo
 from service_accounts import create, issue
 from statements import note_statements
+from workers import drain
 
 PATH = "/api/organizations/engines/settings/network-security"
 INSIDE, OUTSIDE = "192.0.2.7", "198.51.100.9"
@@ -212,6 +213,34 @@ async def test_what_is_left_behind_outside_reaches_nothing_later(
 
     assert delegation_of(outside).blocked == (organization.id,)
     assert delegation_of(inside).blocked == ()
+
+
+async def test_an_inbox_outside_leaves_out_what_is_of_the_organization(
+    seen_from: From, database: Database, ada: Headers, engines: None
+) -> None:
+    inside, outside = seen_from(INSIDE), seen_from(OUTSIDE)
+    bob = await sign_in(database, "bob")
+    for repo in ("engines/plans", "ada/notes"):
+        await a_repo(inside, ada, repo)
+        body = {"title": f"In {repo}", "description": "Hello @bob"}
+        await inside.post(f"/api/models/{repo}/discussions", headers=ada, json=body)
+    await drain(database)
+    await restrict(inside, ada)
+
+    async def inbox_seen(client: httpx2.AsyncClient) -> tuple[set[str], dict[str, int]]:
+        found = (await client.get("/api/notifications", headers=bob)).json()
+        items = [each for each in found["notifications"] if each["type"] == "repo"]
+        return {each["discussion"]["title"] for each in items}, found["count"]
+
+    titles, count = await inbox_seen(inside)
+    assert titles == {"In engines/plans", "In ada/notes"}
+    fewer = {name: number - 1 for name, number in count.items()}
+    assert await inbox_seen(outside) == ({"In ada/notes"}, fewer)
+    marked = await outside.post(
+        "/api/notifications/mark-as-read", params={"applyToAll": "true"}, headers=bob
+    )
+    assert marked.json() == {"count": fewer["unread"]}
+    assert (await inbox_seen(inside))[1]["unread"] == 1
 
 
 async def test_without_limits_a_caller_costs_one_statement(

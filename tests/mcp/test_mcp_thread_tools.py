@@ -169,6 +169,36 @@ async def test_webhooks_are_listed_with_their_activity(
     assert "0" * 24 in lost
 
 
+async def test_deliveries_of_a_state_are_found_behind_newer_ones(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    watched = [{"type": "user", "name": "ada"}]
+    body = {"url": "https://x.example/", "watched": watched, "domains": ["repo"]}
+    made = await client.post("/api/settings/webhooks", headers=ada, json=body)
+    webhook_id = made.json()["webhook"]["id"]
+    await switch_on(client, ada, "hf_webhooks")
+    for name in ("ada/old", "ada/new"):
+        await a_repo(client, ada, name)
+    await drain(database)
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE webhook_deliveries SET state = 'failed'"
+            " WHERE id = (SELECT min(id) FROM webhook_deliveries)"
+        )
+
+    failed = await ask(
+        app,
+        ada,
+        "hf_webhooks",
+        operation="activity",
+        webhook_id=webhook_id,
+        state="failed",
+        limit=1,
+    )
+
+    assert [each["event"]["repo"]["name"] for each in failed["deliveries"]] == ["ada/old"]
+
+
 async def test_many_calls_at_once_do_not_wait_for_each_other(app: FastAPI, ada: Headers) -> None:
     answers = await asyncio.gather(*(ask(app, ada, "hf_whoami") for _ in range(8)))
 

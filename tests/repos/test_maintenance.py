@@ -61,7 +61,7 @@ async def test_the_list_of_refs_is_written_when_they_changed_and_only_then(
         written.append(version)
         write(folder, refs, version=version)
 
-    monkeypatch.setattr(bare_repos, "write", write_and_note)
+    monkeypatch.setattr(bare_repos, "write_packed_refs", write_and_note)
     for _ in range(2):
         assert await maintenance.sync_packed_refs(database, repo_id) == pusher.folder
     await pusher.push(("refs/heads/a", None, pusher.head))

@@ -26,7 +26,7 @@ from hublet.mcp.tools import MAX_TEXT, Tool, ToolCall, invalid
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import service as activity
 from hublet.webhooks.activity import store as activity_store
-from hublet.webhooks.activity.records import DeliveryFilter
+from hublet.webhooks.activity.records import DeliveryFilter, states_named
 from hublet.webhooks.activity.schemas import Delivery, Sent
 from hublet.webhooks.auth import access_to_organization, access_to_own
 from hublet.webhooks.records import WebhookAccess
@@ -207,12 +207,9 @@ async def _read_webhooks(call: ToolCall, request: ReadWebhooks) -> WebhooksResul
             raise InvalidRequest("webhook_id is needed for activity.")
         else:
             found = [await webhooks.get(conn, access, request.webhook_id)]
-            window = await activity_store.list_of(
-                conn, found[0].id, DeliveryFilter(), limit=request.limit
-            )
+            filters = DeliveryFilter(states=states_named(request.state))
+            window = await activity_store.list_of(conn, found[0].id, filters, limit=request.limit)
             deliveries = [Delivery.of(each) for each in window.deliveries]
-    if request.state is not None:
-        deliveries = [each for each in deliveries if each.state == request.state]
     base_url = call.base_url
     rendered = [Webhook.model_validate(render_webhook(each, base_url=base_url)) for each in found]
     return WebhooksResult(webhooks=rendered, deliveries=deliveries)

@@ -82,15 +82,17 @@ class NotificationItems(Schema):
 
 
 async def _list_notifications(call: ToolCall, request: ListNotifications) -> NotificationItems:
-    user_id = call.get_caller().user_id
+    caller = call.get_caller()
     filters = Filters(
         p=request.page,
         readStatus="unread" if request.unread_only else "all",
         mention=request.mention,
     )
     async with call.database.read() as conn:
-        selection = await inbox.select(conn, user_id, filters)
-    found = await read_page(call.database, user_id, selection, page=request.page)
+        selection = await inbox.select(
+            conn, caller.user_id, filters, except_owners=caller.blocked_owners
+        )
+    found = await read_page(call.database, caller.user_id, selection, page=request.page)
     # Its values are those of the wire, but for structs among them.
     page = msgspec.to_builtins(found)
     return NotificationItems(
@@ -141,7 +143,11 @@ async def _mark_notifications(call: ToolCall, request: MarkNotifications) -> Mar
     ids = [each.lower() for each in request.ids]
     async with call.database.read() as conn:
         selection = await inbox.select_for_change(
-            conn, caller.user_id, ChangeFilters(), thread_ids=ids
+            conn,
+            caller.user_id,
+            ChangeFilters(),
+            thread_ids=ids,
+            except_owners=caller.blocked_owners,
         )
         selection = await inbox.limit_to_now(conn, caller.user_id, selection)
     async with call.database.transaction() as conn:

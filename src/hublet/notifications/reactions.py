@@ -42,6 +42,7 @@ from hublet.events import (
 )
 from hublet.notifications import watches_store
 from hublet.notifications.mail import links, tags
+from hublet.notifications.mail import sender as _mail_sender  # noqa: F401 - importing registers
 from hublet.notifications.messages import leaks, store, texts
 from hublet.notifications.messages.leaks import LeakSearch
 from hublet.notifications.messages.service import notify, notify_by_mail, notify_in_inbox

@@ -56,6 +56,8 @@ class Selection:
     unread: bool = False
     # No item that is newer, in microseconds.
     until: int = END_OF_TIME
+    # Nothing of these organizations, by id: the credential does not reach them.
+    except_owners: frozenset[str] = frozenset()
     # The filters contradict each other, or have a name that nobody has.
     empty: bool = False
 

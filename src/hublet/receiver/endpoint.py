@@ -8,8 +8,8 @@ from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from hublet.receiver.launch import Threads
 from hublet.receiver.server import WebhooksServer
+from hublet.receiver.threads import Threads
 
 if TYPE_CHECKING:
     from hublet.receiver.launch import Launch

@@ -1,9 +1,4 @@
-"""Launch of a server: its options, its port, its threads, and how it stops.
-
-When `webhook_endpoint` serves, the main thread has ended: Python starts no thread any more, and its own
-pools accept no work. So the threads for handlers that block start early, and accept work until the process
-ends.
-"""
+"""Launch of a server: its options, its port, its threads, and how it stops."""
 
 import asyncio
 import logging
@@ -11,10 +6,8 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from queue import SimpleQueue
 from types import FrameType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -23,42 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hublet.receiver import environment
-
-_COUNT = 16
-
-
-class Threads(ThreadPoolExecutor):
-    """A pool that serves as default executor of an event loop, so that `asyncio.to_thread` works."""
-
-    def __init__(self) -> None:
-        super().__init__(max_workers=_COUNT)
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        for _ in range(_COUNT):
-            threading.Thread(target=self._run, name="webhooks-handler", daemon=True).start()
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - the future raises it.
-                future.set_exception(error)
-
-        self._work.put(work)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the library's signature
-        """End every thread after the queued work, without waiting for it."""
-        for _ in range(_COUNT):
-            self._work.put(None)
-
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            work()
-
+from hublet.receiver.threads import Threads
 
 log = logging.getLogger("hublet.receiver")
 

@@ -12,10 +12,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hublet.receiver import environment
 from hublet.receiver.application import ReceiverApplication
-from hublet.receiver.launch import Threads
 from hublet.receiver.pages import application_for, run_lifespan
 from hublet.receiver.requests import Rules
 from hublet.receiver.signatures import TOLERANCE_SECONDS
+from hublet.receiver.threads import Threads
 
 if TYPE_CHECKING:
     from hublet.receiver.launch import Launch

@@ -247,6 +247,11 @@ class Caller:
     def is_blocked(self, owner_id: str) -> bool:
         return any(limit.organization_id == owner_id for limit in self.blocked)
 
+    @property
+    def blocked_owners(self) -> frozenset[str]:
+        """The ids of the organizations that this credential does not reach."""
+        return frozenset(limit.organization_id for limit in self.blocked)
+
     def lasting_owners_within(self, scope: Scope) -> frozenset[str] | None:
         """Return whose things a scope holds for later on; None: everybody's.
 
@@ -257,7 +262,7 @@ class Caller:
             return owners
         if owners is None:
             return frozenset({self.user_id})
-        return owners - {limit.organization_id for limit in self.blocked}
+        return owners - self.blocked_owners
 
     def owners_within(self, scope: Scope) -> frozenset[str] | None:
         """Return whose things a scope holds for, by id; None: everybody's."""

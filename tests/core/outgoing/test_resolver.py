@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hublet.core.outgoing.connector import Resolver
+from hublet.core.outgoing.client import Resolver
 from patience import SOON_SECONDS
 
 

@@ -1,117 +1,87 @@
-"""Client for all outgoing calls, one for the life of a process; and streams: responses of any size, which
-are read piece by piece and never kept in memory.
+"""Client for all outgoing calls, one for the life of a process, and its resolver of host names, in threads of
+its own so that it never blocks anything else.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from ssl import SSLContext
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from aiohttp import ClientError, ClientResponse
-
-from hublet.core.clock import monotonic
 from hublet.core.config import Settings
-from hublet.core.outgoing.connector import Resolve, Resolver
 from hublet.core.outgoing.networks import AddressPolicy
-from hublet.core.outgoing.records import (
-    FailureReason,
-    OutgoingFailed,
-    OutgoingRequest,
-    OutgoingResponse,
-)
-from hublet.core.outgoing.session import OutgoingSession, explain_failure, explain_timeout
-from hublet.core.outgoing.timings import StageTimes, start_timing
-from hublet.core.outgoing.urls import Destination
+from hublet.core.outgoing.records import OutgoingRequest, OutgoingResponse
 from hublet.core.tracing import call_span, propagation_headers
 
+if TYPE_CHECKING:
+    from hublet.core.outgoing.session import OutgoingSession, OutgoingStream
 
-class OutgoingStream:
-    """A response whose head has arrived."""
+# Given a host name, returns its addresses; raises OSError when there are none to be had.
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+
+BUDGET_SECONDS = 5.0
+MAX_THREADS = 32
+
+
+class Resolver:
+    """getaddrinfo, in threads of its own.
+
+    A name server that does not answer holds a thread for half a minute. The shared pool of
+    `asyncio.to_thread` serves git and files, so these threads are others, they are counted,
+    and they are daemons: a stop does not wait for them.
+    """
 
     def __init__(
-        self,
-        response: ClientResponse,
-        target: Destination,
-        times: StageTimes,
-        *,
-        idle_seconds: float,
+        self, *, budget_seconds: float = BUDGET_SECONDS, threads: int = MAX_THREADS
     ) -> None:
-        self.status = response.status
-        # As they came, their names in lower case; of several with one name the last.
-        self.headers: Mapping[str, str] = {
-            name.lower(): value for name, value in response.headers.items()
-        }
-        self._response = response
-        self._target = target
-        self._times = times
-        self._idle_seconds = idle_seconds
+        self._budget_seconds = budget_seconds
+        self._free = asyncio.Semaphore(threads)
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives. Raises OutgoingFailed when it ends early, or stalls."""
-        content = self._response.content
-        while not content.at_eof():
-            with _explained(self._target, self._times, self._idle_seconds):
-                async with asyncio.timeout(self._idle_seconds):
-                    piece = await content.readany()
-            if piece:
-                yield piece
+    async def resolve(self, host: str) -> list[str]:
+        try:
+            async with asyncio.timeout(self._budget_seconds):
+                await self._free.acquire()
+                return await self._in_a_thread(host)
+        except TimeoutError:
+            raise OSError(f"The lookup of {host} took too long.") from None
 
-    async def read(self, limit: int) -> bytes | None:
-        """Return the whole body; None: it is longer than the limit."""
-        body = bytearray()
-        async for piece in self.pieces():
-            body += piece
-            if len(body) > limit:
-                return None
-        return bytes(body)
+    def _in_a_thread(self, host: str) -> asyncio.Future[list[str]]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[str]] = loop.create_future()
+
+        def settle(answer: list[str] | OSError) -> None:
+            # Only now, not when the caller gives up: the thread was busy until here.
+            self._free.release()
+            if future.done():
+                return
+            if isinstance(answer, OSError):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+        def run() -> None:
+            answer = _look_up(host)
+            # The loop may be gone by now, and with it all who waited.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, answer)
+
+        threading.Thread(target=run, name="hublet-lookup", daemon=True).start()
+        return future
 
 
-@asynccontextmanager
-async def open_stream(
-    session: OutgoingSession,
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    *,
-    idle_seconds: float,
-) -> AsyncIterator[OutgoingStream]:
-    """Send a request and yield its response; no wait takes longer than said.
-
-    Redirects are not followed. Raises OutgoingFailed.
-    """
-    times = start_timing()
-    found = session.find_stream_target(url)
-    if isinstance(found, str):
-        raise OutgoingFailed(FailureReason.blocked_target, found)
-    parsed, target = found
-    with _explained(target, times, idle_seconds):
-        async with asyncio.timeout(idle_seconds):
-            response = await session.request(method, parsed, headers)
-    times.answered = monotonic()
+def _look_up(host: str) -> list[str] | OSError:
     try:
-        yield OutgoingStream(response, target, times, idle_seconds=idle_seconds)
-    finally:
-        # At its end a body gives its connection back by itself; all else is cut off here.
-        if not response.closed:
-            response.close()
+        results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        return error
+    except UnicodeError:
+        return OSError(f"{host} is not a name that can be looked up.")
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in results))
 
-
-@contextmanager
-def _explained(target: Destination, times: StageTimes, seconds: float) -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError:
-        late = explain_timeout(target, times, seconds)
-        raise OutgoingFailed(FailureReason.timeout, late) from None
-    except (ClientError, OSError) as error:
-        raise OutgoingFailed(*explain_failure(error, target, times)) from None
-
-
-if TYPE_CHECKING:
-    from hublet.core.outgoing.session import OutgoingSession
 
 PER_HOST = 64
 
@@ -148,9 +118,10 @@ class OutgoingClient:
     async def stream(
         self, method: str, url: str, headers: Mapping[str, str], *, idle_seconds: float
     ) -> "AsyncIterator[OutgoingStream]":
-        """Send a request whose response may have any size; see `streams`."""
+        """Send a request whose response may have any size; see `OutgoingStream`."""
         session = self._session or await self._open()
         # It imports aiohttp too, which is there by now.
+        from hublet.core.outgoing.session import open_stream  # noqa: PLC0415 - as above.
 
         with call_span(method, url):
             sent = {**headers, **(propagation_headers() or {})}

@@ -1,11 +1,14 @@
-"""Session for outgoing calls over aiohttp, and the sentences that explain its failures.
+"""Session for outgoing calls over aiohttp, the sentences that explain its failures, and streams: responses of
+any size, which are read piece by piece and never kept in memory.
 
 A sentence names the host of the URL and never an address that it resolved to, nor what a target
 that was refused would have answered. Loaded with the first call: aiohttp takes long to import.
 """
 
+import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from errno import ECONNREFUSED
 from functools import lru_cache
@@ -26,9 +29,15 @@ from yarl import URL
 
 from hublet import __version__
 from hublet.core.clock import monotonic
-from hublet.core.outgoing.connector import AddressBlocked, GuardedConnector, Resolve
+from hublet.core.outgoing.client import Resolve
+from hublet.core.outgoing.connector import AddressBlocked, GuardedConnector
 from hublet.core.outgoing.networks import AddressPolicy
-from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
+from hublet.core.outgoing.records import (
+    FailureReason,
+    OutgoingFailed,
+    OutgoingRequest,
+    OutgoingResponse,
+)
 from hublet.core.outgoing.timings import DeadlineWatch, StageTimes, start_timing
 from hublet.core.outgoing.urls import MAX_URL, Destination, UrlRefused, parse_destination
 
@@ -247,3 +256,85 @@ def _build_response(
         headers=received.headers,
         timings=times.timings(),
     )
+
+
+class OutgoingStream:
+    """A response whose head has arrived."""
+
+    def __init__(
+        self,
+        response: ClientResponse,
+        target: Destination,
+        times: StageTimes,
+        *,
+        idle_seconds: float,
+    ) -> None:
+        self.status = response.status
+        # As they came, their names in lower case; of several with one name the last.
+        self.headers: Mapping[str, str] = {
+            name.lower(): value for name, value in response.headers.items()
+        }
+        self._response = response
+        self._target = target
+        self._times = times
+        self._idle_seconds = idle_seconds
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives. Raises OutgoingFailed when it ends early, or stalls."""
+        content = self._response.content
+        while not content.at_eof():
+            with _explained(self._target, self._times, self._idle_seconds):
+                async with asyncio.timeout(self._idle_seconds):
+                    piece = await content.readany()
+            if piece:
+                yield piece
+
+    async def read(self, limit: int) -> bytes | None:
+        """Return the whole body; None: it is longer than the limit."""
+        body = bytearray()
+        async for piece in self.pieces():
+            body += piece
+            if len(body) > limit:
+                return None
+        return bytes(body)
+
+
+@asynccontextmanager
+async def open_stream(
+    session: OutgoingSession,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    *,
+    idle_seconds: float,
+) -> AsyncIterator[OutgoingStream]:
+    """Send a request and yield its response; no wait takes longer than said.
+
+    Redirects are not followed. Raises OutgoingFailed.
+    """
+    times = start_timing()
+    found = session.find_stream_target(url)
+    if isinstance(found, str):
+        raise OutgoingFailed(FailureReason.blocked_target, found)
+    parsed, target = found
+    with _explained(target, times, idle_seconds):
+        async with asyncio.timeout(idle_seconds):
+            response = await session.request(method, parsed, headers)
+    times.answered = monotonic()
+    try:
+        yield OutgoingStream(response, target, times, idle_seconds=idle_seconds)
+    finally:
+        # At its end a body gives its connection back by itself; all else is cut off here.
+        if not response.closed:
+            response.close()
+
+
+@contextmanager
+def _explained(target: Destination, times: StageTimes, seconds: float) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        late = explain_timeout(target, times, seconds)
+        raise OutgoingFailed(FailureReason.timeout, late) from None
+    except (ClientError, OSError) as error:
+        raise OutgoingFailed(*explain_failure(error, target, times)) from None

@@ -54,7 +54,22 @@ def chosen_by(user_id: str, selection: Selection, *, after: Condition | None = N
         condition = condition.also(_type_beside(selection), selection.type)
     if selection.least is not Involvement.watched:
         condition = _involved(condition, selection)
+    if selection.except_owners:
+        condition = _not_of(condition, selection.except_owners)
     return _in_time(condition, selection)
+
+
+def _not_of(condition: Condition, owners: Iterable[str]) -> Condition:
+    """Leave out what is in repositories of these owners, and what they published."""
+    listed = json.dumps(sorted(owners))
+    return condition.also(
+        """
+        (place_id IS NULL OR place_id NOT IN each(?)
+         AND place_id NOT IN (SELECT id FROM repos WHERE owner_id IN each(?)))
+        """,
+        listed,
+        listed,
+    )
 
 
 def _in_time(condition: Condition, selection: Selection) -> Condition:

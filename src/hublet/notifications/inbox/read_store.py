@@ -99,7 +99,8 @@ async def count_unread_and_find_watch(
 
 def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
     """Return the query that counts the items, read or not: stored counts, less what is newer."""
-    if selection.threads is not None:
+    if selection.threads is not None or selection.except_owners:
+        # Counts are stored for whole repositories and types, not for threads nor by owners.
         condition = chosen_by(user_id, replace(selection, unread=False))
         return f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}", condition
     facets = selection.places or ([selection.type] if selection.type else _TYPES)

@@ -9,7 +9,7 @@ from pydantic import MISSING, ValidationError
 from starlette.responses import Response
 
 from hublet.core.database import Database
-from hublet.core.errors import InvalidRequest
+from hublet.core.errors import Conflict, InvalidRequest
 from hublet.core.http import Db, FastRoute, Router
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream, LastEventId
@@ -26,7 +26,7 @@ from hublet.notifications.inbox.schemas import (
     Notifications,
 )
 from hublet.notifications.inbox.service import select, select_for_change
-from hublet.notifications.inbox.stream import InboxWatcher, listen
+from hublet.notifications.inbox.stream import InboxWatcher, listen, read_update
 from hublet.notifications.records import Selection
 from hublet.tokens.auth import (
     InboxOwner,
@@ -35,6 +35,7 @@ from hublet.tokens.auth import (
     check_inbox_reader,
     identify_inbox_reader,
 )
+from hublet.tokens.records import Caller
 
 INBOX = "/api/notifications"
 
@@ -90,7 +91,7 @@ async def list_notifications(request: Request) -> Response:
     filters = parse_filters(request)
     database: Database = request.app.state.database
     async with database.read() as conn:
-        selection = await select(conn, caller.user_id, filters)
+        selection = await select(conn, caller.user_id, filters, except_owners=caller.blocked_owners)
     found = await read_page(database, caller.user_id, selection, page=filters.p)
     return _versioned(request, msgspec.json.encode(found))
 
@@ -129,7 +130,7 @@ async def mark_notifications_as_read(
     """
     request = body or MarkAsRead()
     ids = [each.lower() for each in request.discussionIds]
-    selection = await _select_until_now(database, caller.user_id, filters, ids)
+    selection = await _select_until_now(database, caller, filters, ids)
     async with database.transaction() as conn:
         count = await service.mark(conn, caller.user_id, selection, read=request.read)
     return ChangedNotifications(count=count)
@@ -148,24 +149,28 @@ async def delete_notifications(
     """
     given = MISSING if body is None else body.discussionIds
     ids = [] if given is MISSING else [each.lower() for each in given]
-    selection = await _select_until_now(database, caller.user_id, filters, ids)
+    selection = await _select_until_now(database, caller, filters, ids)
     async with database.transaction() as conn:
         count = await service.delete(conn, caller.user_id, selection)
     return ChangedNotifications(count=count)
 
 
 async def _select_until_now(
-    database: Database, user_id: str, filters: ChangeQuery, ids: list[str]
+    database: Database, caller: Caller, filters: ChangeQuery, ids: list[str]
 ) -> Selection:
     async with database.read() as conn:
-        selection = await select_for_change(conn, user_id, filters, thread_ids=ids)
-        return await service.limit_to_now(conn, user_id, selection)
+        selection = await select_for_change(
+            conn, caller.user_id, filters, thread_ids=ids, except_owners=caller.blocked_owners
+        )
+        return await service.limit_to_now(conn, caller.user_id, selection)
 
 
-async def recheck_access(request: Request) -> None:
-    """Refuse a token that was revoked since the request began."""
+async def recheck_access(request: Request, *, except_owners: frozenset[str] = frozenset()) -> None:
+    """Refuse a token that was revoked since the request began, or whose reach has changed."""
     exchange_of(request).known_caller = None
-    await caller_of(request)
+    caller = await caller_of(request)
+    if caller.blocked_owners != except_owners:
+        raise Conflict("The organizations that this token reaches have changed: connect again.")
 
 
 stream_router = Router(tags=["notifications"])
@@ -184,9 +189,11 @@ async def stream_notifications(
     watcher: InboxWatcher = request.app.state.inbox_watcher
     watcher.check_room(caller.user_id)
     moment = None if since is None else int(since)
-    check = partial(recheck_access, request)
+    owners = caller.blocked_owners
+    check = partial(recheck_access, request, except_owners=owners)
+    read = partial(read_update, database, caller.user_id, Selection(except_owners=owners))
     return EventStream(
         request,
-        partial(listen, database, watcher, caller.user_id, since=moment),
+        partial(listen, read, watcher, caller.user_id, since=moment),
         check_access=check,
     )

@@ -101,9 +101,15 @@ async def count_unread_and_find_watch(
     return await read_store.count_unread_and_find_watch(conn, user_id, target_id=repo_id)
 
 
-async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
+async def select(
+    conn: Reader, user_id: str, filters: Filters, *, except_owners: frozenset[str] = frozenset()
+) -> Selection:
     """Return the selection of the filters. A name that nobody has, or a hidden one, selects none."""
-    selection = Selection(least=LEAST[filters.mention], unread=filters.readStatus == "unread")
+    selection = Selection(
+        least=LEAST[filters.mention],
+        unread=filters.readStatus == "unread",
+        except_owners=except_owners,
+    )
     if filters.lastUpdate is not MISSING:
         selection = replace(selection, until=to_micros(filters.lastUpdate))
     selection = await _select_repos(conn, user_id, filters, selection)
@@ -112,10 +118,15 @@ async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
 
 
 async def select_for_change(
-    conn: Reader, user_id: str, filters: ChangeFilters, *, thread_ids: Sequence[str]
+    conn: Reader,
+    user_id: str,
+    filters: ChangeFilters,
+    *,
+    thread_ids: Sequence[str],
+    except_owners: frozenset[str] = frozenset(),
 ) -> Selection:
     """Return the selection of a change: all that the filters match, or these threads of it."""
-    selection = await select(conn, user_id, filters)
+    selection = await select(conn, user_id, filters, except_owners=except_owners)
     if filters.applyToAll == "true":
         return selection
     # Without ids that is nothing: a bare request never empties an inbox.

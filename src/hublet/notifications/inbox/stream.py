@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -53,16 +54,18 @@ class InboxUpdate:
     moment: int
 
 
-async def read_update(database: Database, user_id: str, *, since: int | None) -> InboxUpdate:
-    """Return the items after a moment; without a moment only the counts."""
-    page = await read_page(database, user_id, Selection(), page=0)
+async def read_update(
+    database: Database, user_id: str, everything: Selection, *, since: int | None
+) -> InboxUpdate:
+    """Return the items after a moment, of all that there are; without a moment only the counts."""
+    page = await read_page(database, user_id, everything, page=0)
     found = _with_times(page)
     newest = found[0][0] if found else 0
     after = newest if since is None else since
     pages = 1
     # All of them are new, so there may be more; items that come meanwhile must not move the pages.
     while found and found[-1][0] > after and pages < MOST_PAGES:
-        selection = Selection(until=newest)
+        selection = replace(everything, until=newest)
         older = _with_times(await read_page(database, user_id, selection, page=pages))
         if not older:
             break
@@ -81,7 +84,7 @@ def _with_times(page: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
 
 
 async def listen(
-    database: Database,
+    read: Callable[..., Awaitable[InboxUpdate]],
     watcher: InboxWatcher,
     user_id: str,
     *,
@@ -89,7 +92,7 @@ async def listen(
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    """Yield server-sent events until the access is lost or the hub stops.
+    """Yield server-sent events until the access is lost or the hub stops; `read` is `read_update`.
 
     The id of an event is the time of the newest item that was sent: what is committed later has a
     later one, so a client that reconnects with it misses nothing and gets nothing twice.
@@ -97,7 +100,7 @@ async def listen(
     with watcher.subscribe(user_id) as changed:
         try:
             yield ": listening\nretry: 1000\n\n"
-            async for piece in _listen(database, user_id, changed, since, check_access, stopping):
+            async for piece in _listen(read, changed, since, check_access, stopping):
                 yield piece
         except HubError:
             # The access is lost, or the database is unavailable. It is too late for an error
@@ -106,8 +109,7 @@ async def listen(
 
 
 async def _listen(
-    database: Database,
-    user_id: str,
+    read: Callable[..., Awaitable[InboxUpdate]],
     changed: asyncio.Event,
     since: int | None,
     check_access: Callable[[], Awaitable[None]],
@@ -118,7 +120,7 @@ async def _listen(
     while not stopping.is_set():
         # Cleared before the read: a commit during it sets it again.
         changed.clear()
-        update = await read_update(database, user_id, since=since)
+        update = await read(since=since)
         for moment, item in update.items:
             yield _server_sent_event("notification", moment, item)
         if update.count != count:

@@ -80,6 +80,13 @@ class DeliverySummary:
 PENDING = (DeliveryState.fresh, DeliveryState.pending)
 
 
+def states_named(name: str | None) -> tuple[DeliveryState, ...]:
+    """Return the states that callers know by one name; none stands for all of them."""
+    if name is None:
+        return ()
+    return PENDING if name == "pending" else (DeliveryState(name),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryPage:
     """A page of the log: the matches, and where the search ended if it ended early."""

@@ -19,7 +19,7 @@ from hublet.core.schema import Moment
 from hublet.tokens.auth import caller_of
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import service, store
-from hublet.webhooks.activity.records import PENDING, DeliveryFilter
+from hublet.webhooks.activity.records import DeliveryFilter, states_named
 from hublet.webhooks.activity.schemas import (
     Delivery,
     FullDelivery,
@@ -32,7 +32,7 @@ from hublet.webhooks.activity.schemas import (
 from hublet.webhooks.activity.stream import listen
 from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookId, WebhookOwner, mirror_for_organizations
 from hublet.webhooks.errors import InvalidPeriod
-from hublet.webhooks.records import DeliveryState, WebhookAccess
+from hublet.webhooks.records import WebhookAccess
 
 _REPO = r"^[^/]+/[^/]+$"
 
@@ -52,19 +52,13 @@ async def _parse_filter(
     if since and until and until <= since:
         raise InvalidPeriod
     return DeliveryFilter(
-        states=_states(state),
+        states=states_named(state),
         reason=reason,
         scope=scope,
         repo=repo or "",
         since=to_micros(since) if since else everything.since,
         until=to_micros(until) if until else everything.until,
     )
-
-
-def _states(state: StateName | None) -> tuple[DeliveryState, ...]:
-    if state is None:
-        return ()
-    return PENDING if state == "pending" else (DeliveryState(state),)
 
 
 DeliveryQuery = Annotated[DeliveryFilter, Depends(_parse_filter)]
