@@ -104,44 +104,38 @@ async def set_trending_scores(conn: Connection, scores: Iterable[tuple[str, int]
     await conn.execute_many("UPDATE repos SET trending_score = $2 WHERE id = $1", scores)
 
 
-async def count_links(
+async def list_linked_ids(
     conn: Reader,
     type: RepoType,  # noqa: A002 - the column
     kind: LinkKind,
     targets: Sequence[str],
     *,
-    most: int,
-) -> int:
-    """Return how many repositories of a type have such a link, counted up to a limit."""
-    count: int = await conn.fetch_value(
+    limit: int,
+) -> tuple[str, ...]:
+    """Return repositories of a type that have such a link."""
+    rows = await conn.fetch_all(
         """
-        SELECT count(*) FROM (
-            SELECT 1 FROM repo_links WHERE type = $1 AND kind = $2 AND target IN each($3) LIMIT $4
-        ) AS found
+        SELECT repo_id FROM repo_links WHERE type = $1 AND kind = $2 AND target IN each($3) LIMIT $4
         """,
-        type, kind, json.dumps(list(targets)), most,
+        type, kind, json.dumps(list(targets)), limit,
     )  # fmt: skip
-    return count
+    return tuple(row["repo_id"] for row in rows)
 
 
-async def count_by_parameters(
+async def list_ids_by_parameters(
     conn: Reader,
     type: RepoType,  # noqa: A002 - as above
     *,
     least: int,
     most: int,
     limit: int,
-) -> int:
-    """Return how many repositories of a type have so many parameters, counted up to a limit."""
-    count: int = await conn.fetch_value(
-        """
-        SELECT count(*) FROM (
-            SELECT 1 FROM repos WHERE type = $1 AND num_parameters BETWEEN $2 AND $3 LIMIT $4
-        ) AS found
-        """,
+) -> tuple[str, ...]:
+    """Return repositories of a type that have so many parameters."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM repos WHERE type = $1 AND num_parameters BETWEEN $2 AND $3 LIMIT $4",
         type, least, most, limit,
     )  # fmt: skip
-    return count
+    return tuple(row["id"] for row in rows)
 
 
 async def set_evaluations(

@@ -117,7 +117,7 @@ async def _names_of(conn: Reader, link: LinkFilter) -> tuple[str, ...]:
 
 
 async def _narrow(conn: Reader, filters: RepoFilter) -> RepoFilter:
-    """Return the filter with the part as its driver that the fewest match, if these are few."""
+    """Return the filter with the repositories that match one part of it, if these are few."""
     tags = (LinkFilter(kind=LinkKind.tag, targets=(tag.casefold(),)) for tag in filters.tags)
     parts: list[LinkFilter | ParameterRange] = [*filters.links, *tags]
     if filters.parameters is not None:
@@ -125,18 +125,24 @@ async def _narrow(conn: Reader, filters: RepoFilter) -> RepoFilter:
     # Those of one owner are few, and have an index.
     if not parts or filters.author or not await list_index.is_filled(conn):
         return filters
-    counts = [await _count(conn, filters.type, part) for part in parts]
-    fewest = min(range(len(parts)), key=counts.__getitem__)
-    return filters if counts[fewest] > _MOST_READ else replace(filters, driver=parts[fewest])
+    for part in parts:
+        ids = await _matching_ids(conn, filters.type, part)
+        if len(ids) <= _MOST_READ:
+            return replace(filters, candidate_ids=ids)
+    return filters
 
 
-async def _count(conn: Reader, type: RepoType, part: LinkFilter | ParameterRange) -> int:  # noqa: A002 - the column
+async def _matching_ids(
+    conn: Reader,
+    type: RepoType,  # noqa: A002 - the column
+    part: LinkFilter | ParameterRange,
+) -> tuple[str, ...]:
     if isinstance(part, ParameterRange):
-        return await list_index_store.count_by_parameters(
+        return await list_index_store.list_ids_by_parameters(
             conn, type, least=part.least, most=part.most, limit=_MOST_READ + 1
         )
-    return await list_index_store.count_links(
-        conn, type, part.kind, part.targets, most=_MOST_READ + 1
+    return await list_index_store.list_linked_ids(
+        conn, type, part.kind, part.targets, limit=_MOST_READ + 1
     )
 
 

@@ -209,8 +209,8 @@ class RepoFilter:
     parameters: ParameterRange | None = None
     # Only models that are served for inference; this hub serves none.
     is_served: bool = False
-    # The part that so few match that reading all of these is best; None: there is no such part.
-    driver: LinkFilter | ParameterRange | None = None
+    # Repositories of the type, so few that reading all of them is best, all matches among them.
+    candidate_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

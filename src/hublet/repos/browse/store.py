@@ -14,7 +14,6 @@ from hublet.accounts.records import Role
 from hublet.core.database import Reader
 from hublet.repos.browse.records import (
     LeaderboardQuery,
-    LinkFilter,
     ListOrder,
     ListPosition,
     ListSort,
@@ -205,7 +204,9 @@ def _key(filters: RepoFilter, order: ListOrder) -> str:
     # The plus sign keeps both engines from the index of this order: it is not by owner, nor by what
     # few repositories match, and they would search all repositories for those.
     by_owner = filters.author and order.sort is not ListSort.creation
-    return f"+r.{order.sort}" if by_owner or filters.driver else f"r.{order.sort}"
+    return (
+        f"+r.{order.sort}" if by_owner or filters.candidate_ids is not None else f"r.{order.sort}"
+    )
 
 
 def _sorting(key: str, order: ListOrder) -> str:
@@ -223,9 +224,11 @@ def _after_position(
 
 
 def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
-    # Links have the type too. A second look at it would tempt SQLite to an index that begins with it.
-    by_link = isinstance(filters.driver, LinkFilter)
-    conditions = [] if by_link else [f"r.type = {values.put(filters.type)}"]
+    if filters.candidate_ids is not None:
+        # All are of the type: a second look at it would tempt SQLite to an index that begins with it.
+        conditions = [f"r.id IN {values.put_list(filters.candidate_ids)}"]
+    else:
+        conditions = [f"r.type = {values.put(filters.type)}"]
     if filters.author:
         author = values.put(name_key(filters.author))
         conditions.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
@@ -252,15 +255,8 @@ def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
 
 
 def _link_conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
-    conditions = []
-    for link in filters.links:
-        if link != filters.driver:
-            found = _links(values, filters.type, link.kind, link.targets)
-            conditions.append(f"EXISTS (SELECT 1 {found} AND l.repo_id = r.id)")
-    if isinstance(filters.driver, LinkFilter):
-        found = _links(values, filters.type, filters.driver.kind, filters.driver.targets)
-        conditions.append(f"r.id IN (SELECT l.repo_id {found})")
-    return conditions
+    found = (_links(values, filters.type, link.kind, link.targets) for link in filters.links)
+    return [f"EXISTS (SELECT 1 {each} AND l.repo_id = r.id)" for each in found]
 
 
 def _links(
@@ -277,9 +273,8 @@ def _parameter_conditions(values: StatementValues, filters: RepoFilter) -> list[
     wanted = filters.parameters
     if wanted is None:
         return []
-    # The plus sign keeps both engines from the index of parameters where many have so many.
-    column = "r.num_parameters" if filters.driver == wanted else "+r.num_parameters"
-    between = f"{column} BETWEEN {values.put(wanted.least)} AND {values.put(wanted.most)}"
+    # The plus sign keeps both engines from the index of parameters: many have so many.
+    between = f"+r.num_parameters BETWEEN {values.put(wanted.least)} AND {values.put(wanted.most)}"
     # The gate of a gated model guards its files, and so what their headers say.
     return [between, "r.gated IS NULL"]
 
