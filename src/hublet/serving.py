@@ -129,6 +129,7 @@ async def running(
             yield trace_requests(with_edge(app, access_log=access_log))
     finally:
         await app.state.ports.stop()
+        await app.state.sql.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
         flushing.cancel()

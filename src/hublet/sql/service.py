@@ -366,7 +366,7 @@ class SqlEngine:
 
         return await asyncio.to_thread(self.files.write_once, key, write)
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         """End what is still running."""
         for task in list(self._in_work.values()):
             task.cancel()
