@@ -287,7 +287,7 @@ async def test_a_name_without_an_owner_is_not_found(client: httpx2.AsyncClient) 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
 
 
-@pytest.mark.parametrize("path", ["featured", "hardware", "templates", "zero-gpu/quota"])
+@pytest.mark.parametrize("path", ["zero-gpu/quota", "ada/engine/runtime"])
 async def test_what_the_public_service_has_there_stays_a_gap(app: FastAPI, path: str) -> None:
     # Gaps are not described, so this caller does not hold answers against the description.
     transport = httpx2.ASGITransport(app=with_edge(app))

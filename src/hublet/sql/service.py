@@ -85,6 +85,9 @@ class SqlEngine:
         self._seconds = MetricCounter(
             "hublet_sql_seconds", "How long they took together.", labels, registry=registry
         )
+        for metric in (self._count, self._seconds):
+            # There from the start, so that the first query is seen as a rise from 0.
+            metric.labels("query", "done")
 
     @property
     def running(self) -> int:
