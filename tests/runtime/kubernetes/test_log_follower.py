@@ -99,6 +99,9 @@ def test_what_the_cluster_says_itself_is_marked() -> None:
 class Cluster:
     """A log that is told in parts; each part but the last ends with a broken connection."""
 
+    # An odd number, so that pieces end anywhere.
+    piece_length = 7
+
     def __init__(self, *parts: bytes) -> None:
         self.parts = list(parts)
         self.asked = list[tuple[str | None, bool]]()
@@ -111,8 +114,8 @@ class Cluster:
         part = self.parts.pop(0)
 
         async def pieces() -> AsyncIterator[bytes]:
-            for start in range(0, len(part), 7):
-                yield part[start : start + 7]
+            for start in range(0, len(part), self.piece_length):
+                yield part[start : start + self.piece_length]
 
         yield pieces()
 
@@ -184,6 +187,8 @@ async def test_a_line_that_does_not_end_is_written_in_pieces_and_once(tmp_path: 
     text = "".join(str(number) for number in range(30_000))
 
     class Broken(Cluster):
+        piece_length = 1001
+
         async def is_over(self) -> bool:
             if len(self.parts) == 1:
                 assert len((tmp_path / "log").read_text().splitlines()) == 3
