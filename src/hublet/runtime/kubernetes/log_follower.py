@@ -140,7 +140,7 @@ class _PodLog(Log):
     def add(self, data: bytes) -> None:
         *lines, self.rest = (self.rest + data).split(b"\n")
         # A line that does not end is not kept in memory until it does.
-        while (parts := _cut_stamped(self.rest)) is not None:
+        while len(self.rest) > PIECE and (parts := _cut_stamped(self.rest)) is not None:
             lines.append(parts[0])
             self.rest = parts[1]
         now = _node_time()
