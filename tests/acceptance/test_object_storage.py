@@ -14,6 +14,7 @@ from acceptance.test_large_files import git
 from object_storage import CREDENTIALS, ObjectStorage
 from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
+from sql.datasets import parquet
 
 # The client sends an open file in a way that its own library warns of.
 pytestmark = [
@@ -23,6 +24,16 @@ pytestmark = [
 
 LARGE = 11 * 1024 * 1024
 PART = 64 * 1024 * 1024
+# So many that a table of them is no part of git.
+ROWS = 400_000
+TWO_TABLES = b"""---
+configs:
+- config_name: a
+  data_files: a.csv
+- config_name: b
+  data_files: b.parquet
+---
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +54,23 @@ def api(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HfAp
     return HfApi(endpoint=server.address, token=server.token)
 
 
-def upload(api: HfApi, repo: str, content: bytes, folder: Path) -> None:
-    """Upload by Git LFS: the client takes this way for an open file."""
+def upload(
+    api: HfApi,
+    repo: str,
+    content: bytes,
+    folder: Path,
+    *,
+    name: str = "a b.bin",
+    way: str = "lfs",
+    repo_type: str = "model",
+) -> None:
+    """Upload by Git LFS, which the client takes for an open file, or by Xet."""
     (folder / "source").write_bytes(content)
     with (folder / "source").open("rb") as file:
-        api.upload_file(path_or_fileobj=file, path_in_repo="a b.bin", repo_id=repo)
+        source = file if way == "lfs" else folder / "source"
+        api.upload_file(
+            path_or_fileobj=source, path_in_repo=name, repo_id=repo, repo_type=repo_type
+        )
 
 
 def test_large_downloads_come_from_the_bucket(
@@ -102,13 +125,47 @@ def test_git_lfs_reads_and_writes_through_the_bucket(
 def test_xet_uploads_lie_in_the_bucket(server: Server, api: HfApi, tmp_path: Path) -> None:
     repo = api.create_repo("xet").repo_id
     content = os.urandom(LARGE)
-    (tmp_path / "weights").write_bytes(content)
 
-    api.upload_file(path_or_fileobj=tmp_path / "weights", path_in_repo="w.bin", repo_id=repo)
+    upload(api, repo, content, tmp_path, name="w.bin", way="xet")
 
     assert Path(api.hf_hub_download(repo, "w.bin")).read_bytes() == content
     streamed = httpx2.get(f"{server.address}/{repo}/resolve/main/w.bin")
     assert (streamed.status_code, streamed.content) == (200, content)
+
+
+@pytest.mark.parametrize("way", ["lfs", "xet"])
+def test_queries_read_tables_from_the_bucket(
+    server: Server, api: HfApi, tmp_path: Path, way: str
+) -> None:
+    repo = api.create_repo(f"tables-{way}", private=True, repo_type="dataset").repo_id
+    words = [os.urandom(16).hex() for _ in range(ROWS)]
+    lines = "".join(f"{number},{word}\n" for number, word in enumerate(words))
+    contents = {
+        "README.md": TWO_TABLES,
+        "a.csv": f"n,word\n{lines}".encode(),
+        "b.parquet": parquet(tmp_path, f"SELECT range AS n, uuid() AS id FROM range({ROWS})"),
+    }
+    for name, content in contents.items():
+        upload(api, repo, content, tmp_path, name=name, way=way, repo_type="dataset")
+    headers = {"Authorization": f"Bearer {server.token}"}
+    base = f"{server.address}/api/datasets/{repo}"
+
+    views = [{"key": f"{name}/train", "viewName": name} for name in ("a", "b")]
+    sql = "SELECT count(*), sum(b.n), max(a.word) FROM a JOIN b USING (n)"
+    asked = httpx2.post(
+        f"{base}/sql-console/query",
+        headers=headers,
+        json={"sql": sql, "views": views},
+        timeout=SOON_SECONDS,
+    )
+    assert asked.status_code == 200, asked.text
+    assert asked.json()["rows"] == [[ROWS, ROWS * (ROWS - 1) // 2, max(words)]]
+    told = httpx2.get(f"{base}/statistics?config=b", headers=headers, timeout=SOON_SECONDS)
+    assert told.json()["rows"] == ROWS, told.text
+    files = f"{server.address}/datasets/{repo}/resolve/main"
+    looked = [httpx2.head(f"{files}/{name}", headers=headers) for name in ("a.csv", "b.parquet")]
+    # What came by Git LFS is cut into pieces too, sooner or later.
+    assert way == "lfs" or all("X-Xet-Hash" in each.headers for each in looked)
 
 
 def test_the_storage_is_looked_after(

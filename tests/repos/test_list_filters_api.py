@@ -373,7 +373,7 @@ author cardData createdAt datasets disabled lastModified likes models private ru
 siblings tags trendingScore usedStorage
 """
 # What has no meaning here, or not for this repository, and is left out.
-OTHERS = "gguf inference mask_token region resourceGroup subdomain transformersInfo"
+OTHERS = "gguf gitalyUid inference mask_token region resourceGroup subdomain transformersInfo"
 README = b"""---
 license: mit
 ---

@@ -32,6 +32,8 @@ class Property(StrEnum):
     eval_results = "evalResults"
     gated = "gated"
     gguf = "gguf"
+    # Asked by the JavaScript client; what a server of the public service calls a repository.
+    gitaly_uid = "gitalyUid"
     inference = "inference"
     inference_provider_mapping = "inferenceProviderMapping"
     last_modified = "lastModified"
