@@ -149,8 +149,10 @@ async def run_sql_query(
 
 
 @query_router.delete("/query/{query_id}", status_code=204)
-async def cancel_sql_query(holder: Holder, engine: Engine, query_id: QueryId) -> None:
-    """End a query of the caller's that runs now."""
+async def cancel_sql_query(
+    _address: DatasetAddress, holder: Holder, engine: Engine, query_id: QueryId
+) -> None:
+    """End a query of the caller's that runs now, whether or not they may still read the dataset."""
     await engine.cancel(query_id, holder)
 
 
