@@ -49,9 +49,13 @@ class Talk:
         self._reader = reader
         self._writer = writer
 
+    async def listen_to_head(self) -> bytes:
+        """Read the head of a request, and leave its body where it is."""
+        return await self._reader.readuntil(b"\r\n\r\n")
+
     async def listen(self) -> Request:
         """Read one request; when the caller hangs up instead, the talk is over."""
-        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        head = (await self.listen_to_head()).decode("latin-1")
         line, *fields = head.removesuffix("\r\n\r\n").split("\r\n")
         headers = {name.lower(): value for name, _, value in (f.partition(": ") for f in fields)}
         body = await self._reader.readexactly(int(headers.get("content-length", "0")))

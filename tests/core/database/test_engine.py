@@ -172,6 +172,51 @@ async def test_execute_many_runs_a_statement_for_each_row(database: Database) ->
     assert await notes_of(database) == ["n0", "n2"]
 
 
+async def test_many_rows_are_added_with_every_kind_of_value(database: Database) -> None:
+    rows = [(f"n{i}", ["a", None, ""][i], [2**63 - 1, None, 0][i], b"\0", i == 1) for i in range(3)]
+    async with database.transaction() as conn:
+        await conn.execute_many(INSERT, iter(rows))
+        found = await conn.fetch_all("SELECT id, body, size, raw, seen FROM notes ORDER BY id")
+
+    assert [(*row[:4], bool(row[4])) for row in map(tuple, found)] == rows
+
+
+async def test_of_many_rows_those_that_are_there_may_be_left_out(database: Database) -> None:
+    insert = "INSERT INTO notes (id, size) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING"
+    async with database.transaction() as conn:
+        await conn.execute_many(insert, [("a", 1), ("b", 2), ("a", 3)])
+        await conn.execute_many(insert, [("b", 4), ("c", 5)])
+        found = await conn.fetch_all("SELECT id, size FROM notes ORDER BY id")
+
+    assert list(map(tuple, found)) == [("a", 1), ("b", 2), ("c", 5)]
+
+
+async def test_of_many_rows_one_may_change_what_another_added(database: Database) -> None:
+    insert = """
+        INSERT INTO notes (id, size) VALUES ($1, $2)
+        ON CONFLICT (id) DO UPDATE SET size = (notes.size + excluded.size)
+    """
+    async with database.transaction() as conn:
+        await conn.execute_many(insert, [("a", 1), ("a", 2), ("b", 3)])
+        found = await conn.fetch_all("SELECT id, size FROM notes ORDER BY id")
+
+    assert list(map(tuple, found)) == [("a", 3), ("b", 3)]
+
+
+async def test_of_many_rows_none_is_added_when_one_is_there(database: Database) -> None:
+    with pytest.raises(UniqueViolation):
+        async with database.transaction() as conn:
+            await conn.execute_many(INSERT, [(each, None, 1, None, None) for each in "aba"])
+
+    assert await notes_of(database) == []
+
+
+async def test_many_thousand_rows_are_added(database: Database) -> None:
+    await numbered(database, 2500)
+
+    assert await notes_of(database) == [f"n{i:04}" for i in range(2500)]
+
+
 async def test_where_there_is_no_row_there_is_no_value(database: Database) -> None:
     async with database.transaction() as conn:
         assert await conn.fetch_value("SELECT id FROM notes") is None

@@ -348,3 +348,48 @@ async def test_a_read_that_is_given_up_half_way_leaves_nothing_to_the_next(
 
     await write_note(database, "1")
     assert await notes_of(database) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("end", "bulk_end"),
+    [
+        pytest.param("($1, $2)", "SELECT given.v1, given.v2", id="values alone"),
+        pytest.param("($2, f($1, 0))", "SELECT given.v2, f(given.v1, 0)", id="expressions"),
+        pytest.param(
+            "($1, $2) ON CONFLICT (a, b) DO NOTHING", "SELECT given.v1, given.v2", id="left out"
+        ),
+        pytest.param("($1, $2) ON CONFLICT (a) DO UPDATE SET b = f(1)", None, id="changed"),
+        pytest.param("($1, $2), ($2, $1)", None, id="two rows"),
+        pytest.param("($1, $2) RETURNING f(a)", None, id="with an answer"),
+    ],
+)
+def test_what_adds_one_row_is_written_for_many(end: str, bulk_end: str | None) -> None:
+    bulk = postgresql_pool.bulk_insert(f"INSERT INTO t (a, b) VALUES {end}", ["text", "int8"])
+
+    if bulk_end is None:
+        assert bulk is None
+    else:
+        conflict = "ON CONFLICT (a, b) DO NOTHING" if "CONFLICT" in end else ""
+        lists = "unnest($1::text[], $2::int8[]) AS given (v1, v2)"
+        assert bulk == f"INSERT INTO t (a, b) {bulk_end} FROM {lists} {conflict}"
+
+
+async def test_many_rows_are_added_with_one_statement(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    execute = asyncpg.Connection.execute
+
+    async def note(self: Any, sql: str, *values: Any, **options: Any) -> Any:
+        sent.append(sql)
+        return await execute(self, sql, *values, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", note)
+    monkeypatch.delattr(asyncpg.Connection, "executemany")
+    async with database.transaction() as conn:
+        await conn.execute_many(
+            "INSERT INTO notes (id, size) VALUES ($1, $2)", [(f"n{i}", i) for i in range(200)]
+        )
+
+    assert len([each for each in sent if "INSERT" in each]) == 1
+    assert len(await notes_of(database)) == 200

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from yarl import URL
 
-from hublet.core.outgoing import FailureReason, OutgoingClient, OutgoingResponse, connector, session
+from hublet.core.outgoing import FailureReason, OutgoingClient, OutgoingResponse, dialer, session
 from hublet.core.outgoing.urls import Destination
 from outgoing_requests import names, post, settings
 from outgoing_servers import answering, answering_once, serving
@@ -165,7 +165,7 @@ async def test_a_name_with_any_refused_address_is_refused(addresses: Sequence[st
 async def test_a_name_that_moves_to_a_refused_address_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connector, "NAME_CACHE_SECONDS", 0)
+    monkeypatch.setattr(dialer, "NAME_CACHE_SECONDS", 0)
     resolve = names(["127.0.0.1"], ["127.0.0.2"])
     async with (
         OutgoingClient(settings("127.0.0.1/32"), resolve=resolve) as client,
@@ -182,7 +182,7 @@ async def test_a_name_that_moves_to_a_refused_address_is_refused(
 async def test_a_failed_lookup_opens_no_way_to_a_refused_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connector, "NAME_CACHE_SECONDS", 0)
+    monkeypatch.setattr(dialer, "NAME_CACHE_SECONDS", 0)
     resolve = names(socket.gaierror(socket.EAI_NONAME, "unknown"), ["127.0.0.1"])
     async with (
         OutgoingClient(settings(), resolve=resolve) as client,

@@ -16,8 +16,9 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
 
-# Woken when a credential, an account or a membership ends: wakes every process that remembers
-# who a token belongs to, and all that holds a connection open for a caller.
+# Woken when a credential, an account or a membership ends, and when an app or a secret of it changes:
+# wakes every process that remembers who a token belongs to or which app a secret, and all that holds a
+# connection open for a caller.
 CREDENTIALS_CHANNEL = "credentials"
 
 
@@ -161,6 +162,8 @@ class Database(ABC):
     """An open database. Create it with `open_database`."""
 
     kind: str
+    # Whether what reads outside a transaction never waits.
+    reads_at_once = False
     # Whether `read_replica` may see less than `read`.
     has_replica = False
     # None where other processes need not be notified.

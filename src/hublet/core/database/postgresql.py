@@ -90,9 +90,10 @@ class PostgresConnection(Connection):
             return changed_rows(await raw.execute(translate(sql), *values))
 
     async def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        raw = await self._ready()
+        raw, sql, rows = await self._ready(), translate(sql), list(rows)
         with engine_errors(raw):
-            await raw.executemany(translate(sql), rows)
+            if not await self._database.pool.insert_many(raw, sql, rows):
+                await raw.executemany(sql, rows)
 
     async def claim(self, sql: str, *values: Any) -> Sequence[Row]:
         return await self.fetch_all(sql, *values)

@@ -18,7 +18,9 @@ from hublet.core.outgoing.records import OutgoingRequest, OutgoingResponse
 from hublet.core.tracing import call_span, propagation_headers
 
 if TYPE_CHECKING:
-    from hublet.core.outgoing.session import OutgoingSession, OutgoingStream
+    from hublet.core.outgoing.dialer import GuardedNames
+    from hublet.core.outgoing.session import OutgoingSession
+    from hublet.core.outgoing.streams import OutgoingStream, StreamSession
 
 # Given a host name, returns its addresses; raises OSError when there are none to be had.
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
@@ -101,7 +103,9 @@ class OutgoingClient:
         self._resolve = resolve
         self._per_host = per_host
         self._opening = asyncio.Lock()
+        self._guard: tuple[GuardedNames, SSLContext] | None = None
         self._session: OutgoingSession | None = None
+        self._streams: StreamSession | None = None
 
     async def send(self, request: OutgoingRequest) -> OutgoingResponse:
         """Send one request and return its outcome.
@@ -119,20 +123,18 @@ class OutgoingClient:
         self, method: str, url: str, headers: Mapping[str, str], *, idle_seconds: float
     ) -> "AsyncIterator[OutgoingStream]":
         """Send a request whose response may have any size; see `OutgoingStream`."""
-        session = self._session or await self._open()
-        # It imports aiohttp too, which is there by now.
-        from hublet.core.outgoing.session import open_stream  # noqa: PLC0415 - as above.
-
+        streams = self._streams or await self._open_streams()
         with call_span(method, url):
             sent = {**headers, **(propagation_headers() or {})}
-            async with open_stream(
-                session, method, url, sent, idle_seconds=idle_seconds
-            ) as response:
+            async with streams.open(method, url, sent, idle_seconds=idle_seconds) as response:
                 yield response
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._streams):
+            if session is not None:
+                await session.close()
+        if self._guard is not None:
+            self._guard[0].close()
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -149,15 +151,43 @@ class OutgoingClient:
     async def _open(self) -> "OutgoingSession":
         async with self._opening:
             if self._session is None:
-                session_class, tls = await asyncio.to_thread(_load)
-                resolve = self._resolve or Resolver().resolve
-                self._session = session_class(self.policy, resolve, tls, per_host=self._per_host)
+                names, tls = await self._open_guard()
+                session_class = await asyncio.to_thread(_load_session)
+                self._session = session_class(self.policy, names, tls, per_host=self._per_host)
             return self._session
 
+    async def _open_streams(self) -> "StreamSession":
+        async with self._opening:
+            if self._streams is None:
+                names, tls = await self._open_guard()
+                session_class = await asyncio.to_thread(_load_streams)
+                self._streams = session_class(self.policy, names, tls, per_host=self._per_host)
+            return self._streams
 
-def _load() -> tuple[type["OutgoingSession"], SSLContext]:
-    """Import aiohttp and read the trusted certificates: a quarter of a second, so in a thread."""
-    from hublet.core.outgoing.connector import tls_context  # noqa: PLC0415 - as above.
+    async def _open_guard(self) -> "tuple[GuardedNames, SSLContext]":
+        if self._guard is None:
+            names_class, tls = await asyncio.to_thread(_load_guard)
+            self._guard = names_class(self.policy, self._resolve or Resolver().resolve), tls
+        return self._guard
+
+
+# What a call needs is imported with the first one, in a thread: TLS with the trusted certificates
+# and aiohttp take a quarter of a second.
+
+
+def _load_guard() -> "tuple[type[GuardedNames], SSLContext]":
+    from hublet.core.outgoing.dialer import GuardedNames, tls_context  # noqa: PLC0415 - as above.
+
+    return GuardedNames, tls_context()
+
+
+def _load_session() -> "type[OutgoingSession]":
     from hublet.core.outgoing.session import OutgoingSession  # noqa: PLC0415 - as above.
 
-    return OutgoingSession, tls_context()
+    return OutgoingSession
+
+
+def _load_streams() -> "type[StreamSession]":
+    from hublet.core.outgoing.streams import StreamSession  # noqa: PLC0415 - as above.
+
+    return StreamSession

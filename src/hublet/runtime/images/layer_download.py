@@ -15,7 +15,7 @@ from hublet.runtime.images.registry_client import RETRY_DELAYS
 from hublet.runtime.launch_threads import run_in_launch_thread
 
 if TYPE_CHECKING:
-    from hublet.core.outgoing.session import OutgoingStream
+    from hublet.core.outgoing.streams import OutgoingStream
 
 _PIECE_BYTES = 2**20
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")

@@ -20,7 +20,7 @@ from hublet.runtime.images.references import ImageReference
 from hublet.runtime.images.sources import RegistryEndpoint, named_hosts, named_policy
 
 if TYPE_CHECKING:
-    from hublet.core.outgoing.session import OutgoingStream
+    from hublet.core.outgoing.streams import OutgoingStream
 
 T = TypeVar("T")
 
