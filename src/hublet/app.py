@@ -16,7 +16,7 @@ from hublet.core.database_metrics import DatabaseMetrics, PartitionMetrics
 from hublet.core.http import Edge, add_routes, install_error_handlers
 from hublet.core.http import routes as operations
 from hublet.core.http.faults import FaultMiddleware, Faults
-from hublet.core.http.routers import fast_handlers
+from hublet.core.http.routers import ApplicationState, FastRoutes
 from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
@@ -92,6 +92,7 @@ def create_application(database: Database) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
+    app.state = ApplicationState()
     install_error_handlers(app)
     if settings.server.test_mode:
         add_routes(app, operations.test_mode_router)
@@ -146,7 +147,7 @@ def with_worker_edge(app: FastAPI) -> ASGIApp:
     edge = Edge(
         app,
         hub=app.state.database.hub,
-        fast_routes={},
+        fast_routes=FastRoutes(),
         known_caller=lambda _: None,
         access_log=None,
         metrics=app.state.metrics,
@@ -181,7 +182,7 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     edge = Edge(
         app,
         hub=replace(app.state.database.hub, settings=app.state.settings),
-        fast_routes=fast_handlers(app.routes),
+        fast_routes=FastRoutes.of(app.routes, reads_at_once=app.state.database.reads_at_once),
         known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,
         metrics=app.state.metrics,

@@ -97,3 +97,18 @@ async def test_a_wrong_token_is_refused(client: httpx2.AsyncClient) -> None:
 
     assert response.status_code == 401
     assert response.headers["x-error-message"] == "Invalid credentials in Authorization header"
+
+
+async def test_what_changed_is_shown_at_once_though_the_caller_is_remembered(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    user = await a_user(database, "ada")
+    before = (await client.get(PATH, headers=ada)).json()
+    await an_organization(database, "engines", members={"ada": Role.admin})
+    joined = (await client.get(PATH, headers=ada)).json()
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE users SET fullname = $1 WHERE id = $2", "Ada L.", user.id)
+    renamed = (await client.get(PATH, headers=ada)).json()
+
+    assert [len(each["orgs"]) for each in (before, joined, renamed)] == [0, 1, 1]
+    assert [each["fullname"] for each in (joined, renamed)] == ["ada", "Ada L."]

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,3 +131,16 @@ def test_random_text_uses_the_whole_alphabet_and_nothing_else() -> None:
 
     assert len(text) == 2000
     assert set(text) == set("abc€")
+
+
+def test_a_child_process_does_not_give_the_request_ids_of_its_parent_away() -> None:
+    ids.new_request_id()
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writer, ids.new_request_id().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert os.read(reader, 32).decode() not in {ids.new_request_id() for _ in range(64)}
+    os.close(reader)
+    os.close(writer)

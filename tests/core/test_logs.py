@@ -156,6 +156,15 @@ def test_records_of_uvicorn_flow_through_the_pipeline(
     assert capsys.readouterr() == ("", "")
 
 
+def test_calls_of_a_cluster_are_not_logged_one_by_one(stream: io.StringIO) -> None:
+    configure(JSON, stream=stream)
+
+    logging.getLogger("httpx2").info("HTTP Request: GET https://cluster/api/v1/pods")
+    logging.getLogger("httpx2").warning("The certificate has expired.")
+
+    assert [record["event"] for record in records(stream)] == ["The certificate has expired."]
+
+
 async def test_records_of_asyncio_flow_through_the_pipeline(stream: io.StringIO) -> None:
     configure(JSON, stream=stream)
 

@@ -1,6 +1,7 @@
 """A receiver that is launched: its port, its words, its rest and its end, on real sockets."""
 
 import asyncio
+import http.client
 import json
 import socket
 import threading
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from hublet.receiver import WebhookPayload, WebhooksServer
+from hublet.core import lean_protocol
+from hublet.receiver import WebhookPayload, WebhooksServer, responses
 from hublet.receiver.spool_store import SpoolStore
 from patience import SOON_SECONDS
 from processes import wait_until
@@ -69,6 +71,26 @@ def test_it_serves_beside_what_follows(
         f"  - POST {server.local_url}/webhooks/hear\n"
         "Create webhooks that point there: hf webhooks create --help\n"
     )
+
+
+def test_a_result_is_answered_whole_and_on_a_kept_connection(server: WebhooksServer) -> None:
+    launch(server, server_port=0, quiet=True)
+    [host, port] = str(server.local_url).removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=SOON_SECONDS)
+    answers = []
+
+    for _ in range(2):
+        connection.request(
+            "POST", "/webhooks/hear", BODY, headers=JSON | {"x-webhook-secret": "coal"}
+        )
+        answer = connection.getresponse()
+        names = sorted(name.lower() for name, _ in answer.getheaders())
+        answers.append((answer.status, names, answer.getheader("content-type"), answer.read()))
+    connection.close()
+
+    names = ["content-length", "content-type", "date"]
+    assert answers == [(200, names, "application/json", b'"ada/engine"')] * 2
+    assert responses.WHOLE_RESPONSE == lean_protocol.WHOLE_RESPONSE
 
 
 def test_a_webhook_can_be_added_while_it_serves(server: WebhooksServer) -> None:

@@ -27,6 +27,12 @@ class RateLimit:
     def raw_header(self) -> tuple[bytes, bytes]:
         return (b"ratelimit-policy", self.header.encode())
 
+    @cached_property
+    def head_format(self) -> bytes:
+        """The lines of a response's head, with places for what remains and for the reset."""
+        line = b'ratelimit: "%b";r=%%d;t=%%d\r\nratelimit-policy: %b\r\n'
+        return line % tuple(each.replace("%", "%%").encode() for each in (self.name, self.header))
+
 
 class RateLimitVerdict(NamedTuple):
     policy: RateLimit
@@ -40,6 +46,9 @@ class RateLimitVerdict(NamedTuple):
 
     def headers(self) -> dict[str, str]:
         return {"RateLimit": self.header, "RateLimit-Policy": self.policy.header}
+
+    def head_lines(self) -> bytes:
+        return self.policy.head_format % (self.remaining, self.reset_seconds)
 
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
         return (b"ratelimit", self.header.encode()), self.policy.raw_header

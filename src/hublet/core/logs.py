@@ -187,6 +187,8 @@ def _take_over_standard_logging(logs: LogSettings, stream: TextIO, shared: list[
         logger.propagate = True
     # Its lines hold query strings, and `AccessLog` writes the same without them.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    # A line for each call of a cluster, which is asked every second.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 def _name_process(name: str, _logger: object, _method: str, event: EventDict) -> EventDict:
@@ -285,7 +287,7 @@ class AccessLog:
         if self._process is not None:
             named = msgspec.structs.asdict(record)
             record = _ProcessAccessRecord(**named, process=self._process)
-        self._buffer += self._render(record)
+        self._render(record, self._buffer)
         if len(self._buffer) >= _FLUSH_BYTES:
             self.flush()
 
@@ -307,14 +309,15 @@ class AccessLog:
         return f"{self._second_text}.{nanos // 1000:06d}Z"
 
 
-_encode = msgspec.json.Encoder().encode
+_encode_into = msgspec.json.Encoder().encode_into
 
 
-def _json_line(request: _AccessRecord) -> bytes:
-    return _encode(request) + b"\n"
+def _json_line(request: _AccessRecord, buffer: bytearray) -> None:
+    _encode_into(request, buffer, -1)
+    buffer += b"\n"
 
 
-def _readable_line(request: _AccessRecord) -> bytes:
+def _readable_line(request: _AccessRecord, buffer: bytearray) -> None:
     line = (
         f"{request.timestamp} [{request.level:9}] {request.method} {request.path}"
         f" {request.status} {request.micros / 1000:.1f} ms {request.bytes_out} B"
@@ -323,4 +326,4 @@ def _readable_line(request: _AccessRecord) -> bytes:
     if isinstance(request, _ProcessAccessRecord):
         line += f" {request.process}"
     # A path may hold control characters, and those would reach the terminal.
-    return (line if line.isprintable() else ascii(line)[1:-1]).encode() + b"\n"
+    buffer += (line if line.isprintable() else ascii(line)[1:-1]).encode() + b"\n"

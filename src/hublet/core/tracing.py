@@ -183,7 +183,7 @@ class _TracedApplication:
 
     def _noting_status(self, opened: Any, send: Any) -> Any:
         async def answer(message: Any) -> None:
-            if message["type"] == "http.response.start":
+            if "status" in message:
                 opened.set_attribute("http.response.status_code", message["status"])
                 if message["status"] >= _SERVER_ERROR:
                     opened.set_status(self._current.failed)

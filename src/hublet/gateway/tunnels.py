@@ -186,6 +186,8 @@ class TunnelMiddleware:
         meter: AttemptMeter,
     ) -> None:
         self._app = app
+        # Orders have bodies, and none of them is answered so.
+        self.answer_now = getattr(app, "answer_now", None)
         self._database = database
         self._ports = ports
         # Without tunnels of its own: an order ends here.

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -168,9 +169,19 @@ async def _cancel_all_tasks() -> None:
     await asyncio.gather(*left, return_exceptions=True)
 
 
+def _protocol() -> Any:
+    """Return the hub's own HTTP protocol; beside another hub's library its parser may be missing."""
+    if find_spec("httptools") is None:
+        return "auto"
+    from hublet.core.lean_protocol import LeanProtocol  # noqa: PLC0415 - as above
+
+    return LeanProtocol
+
+
 def _config(app: ASGIApp, options: LaunchOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=_protocol(),
         lifespan="on",
         # The script configures logging itself; requests are listed on the landing page.
         log_config=None,

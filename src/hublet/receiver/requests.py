@@ -9,7 +9,15 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
 from hublet.receiver.responses import RequestRefused, detail_response, error_response, not_allowed
-from hublet.receiver.signatures import SIGNATURE_HEADER, find_refusal
+from hublet.receiver.signatures import SECRET_HEADER, SIGNATURE_HEADER, find_refusal
+
+_CHECKED = {
+    name.encode(): name
+    for name in (
+        *(SECRET_HEADER, SIGNATURE_HEADER, "webhook-id", "webhook-timestamp"),
+        *("content-length", "content-type"),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +71,10 @@ def request_with_body(scope: Scope, body: bytes) -> Request:
 
 
 def _headers_of(scope: Scope) -> dict[str, str]:
-    """Return the headers by their names in lower case; of several alike, the first."""
+    """Return the headers that are checked, by their names; of several alike, the first."""
     # Starlette's `Headers` searches the list and decodes anew for each question.
-    return {
-        name.decode("latin-1"): value.decode("latin-1")
-        for name, value in reversed(scope["headers"])
-    }
+    sent = dict(reversed(scope["headers"]))
+    return {name: sent[raw].decode("latin-1") for raw, name in _CHECKED.items() if raw in sent}
 
 
 def _check_length(headers: Mapping[str, str], max_bytes: int) -> None:

@@ -19,6 +19,9 @@ log = logging.getLogger("hublet.receiver")
 # How much of a payload and of an answer the landing page has to show.
 SHOWN_BYTES = 65_536
 _SIGNATURE = SIGNATURE_HEADER.encode()
+# As `hublet.core.lean_protocol` says, which would bring the HTTP server along.
+WHOLE_RESPONSE = "hublet.response"
+_RESULT_HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\ncontent-type: application/json\r\n"
 
 
 class RequestRefused(Exception):
@@ -40,6 +43,19 @@ class RecentDelivery(NamedTuple):
     # The first bytes of what was sent and of the answer; nothing of a sender who was refused.
     payload: bytes
     answer: bytes
+
+
+class ResultResponse(Response):
+    """What a handler returned, as JSON; it leaves in one message where the server takes that."""
+
+    media_type = "application/json"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if WHOLE_RESPONSE in scope.get("extensions", ()):
+            head = _RESULT_HEAD % len(self.body)
+            await send({"type": WHOLE_RESPONSE, "head": head, "body": self.body})
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def json_response(
@@ -75,7 +91,7 @@ def response_of(result: Any) -> Response:
     if isinstance(result, Response):
         return result
     try:
-        return json_response(to_json(result, inf_nan_mode="null"))
+        return ResultResponse(to_json(result, inf_nan_mode="null"))
     except (PydanticSerializationError, ValueError):
         log.exception("What a handler returned cannot be written as JSON.")
         return server_error()
@@ -131,7 +147,7 @@ class TimedResponder:
                     path=self._path,
                     status=response.status_code,
                     milliseconds=(monotonic() - self._started_at) * 1000,
-                    is_signed=any(name == _SIGNATURE for name, _ in scope["headers"]),
+                    is_signed=_SIGNATURE in dict(scope["headers"]),
                     payload=(self.body or b"")[:SHOWN_BYTES],
                     answer=getattr(response, "body", b"")[:SHOWN_BYTES],
                 )

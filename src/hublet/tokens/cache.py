@@ -91,13 +91,18 @@ class CallerCache:
         caller = self.known(value) or await self._look_up(value)
         return caller if caller is not None and self.use(caller, path=path) else None
 
+    async def look_at(self, value: str) -> Caller | None:
+        """Return whose token it is if it works, for somebody else who asks: it is not used by that."""
+        caller = self.known(value) or await self._look_up(value)
+        return None if caller is None or _is_past(caller) else caller
+
     def use(self, caller: Caller, *, path: str = "") -> bool:
         """Note that the token is used now, at this path; False when its time is up.
 
         With the setting oauth.bind_tokens also when it is for another part of the hub: who does
         not say where a token is used gets none that is bound.
         """
-        if caller.token.expires_at is not None and _is_past(caller):
+        if _is_past(caller):
             return False
         if self._binds and not caller.token.is_for(path):
             return False

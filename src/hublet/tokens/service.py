@@ -1,6 +1,6 @@
 """Rules of credentials: issuing, checking and revoking them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -62,7 +62,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
         created_at=now(),
         expires_at=expires_at,
     )
-    if not await add_tokens(conn, [(token, value)]):
+    if not await store.add(conn, token, conn.hub.keys.digest(_DIGEST, value).hex()):
         raise TokenExists
     await publish(conn, CredentialCreated(token_id=token.id, user_id=user_id, name=name))
     return token, value
@@ -115,37 +115,6 @@ async def _scoped_grants(
     return tuple(grants.values())
 
 
-async def issue_to_app(  # noqa: PLR0913 - as above
-    conn: Connection,
-    *,
-    kind: TokenKind,
-    user_id: str,
-    name: str,
-    grants: Grants,
-    expires_at: datetime,
-    app_id: str,
-    access_id: str,
-    organization_id: str | None = None,
-) -> tuple[TokenRecord, str]:
-    """Issue what an app holds for a user; return it with its value, this once.
-
-    No event tells of it: what people allowed an app does, and apps ask anew every few hours.
-    """
-    drawn = new_app_token(
-        conn.hub,
-        kind=kind,
-        user_id=user_id,
-        name=name,
-        grants=grants,
-        expires_at=expires_at,
-        app_id=app_id,
-        access_id=access_id,
-        organization_id=organization_id,
-    )
-    await add_tokens(conn, [drawn])
-    return drawn
-
-
 async def issue_to_publisher(
     conn: Connection, *, publisher_id: str, name: str, grant: ScopedGrant, expires_at: datetime
 ) -> str:
@@ -179,7 +148,10 @@ def new_app_token(  # noqa: PLR0913 - as above
     organization_id: str | None = None,
     resource: str | None = None,
 ) -> tuple[TokenRecord, str]:
-    """Make a credential with its value; nothing is kept of it before `add_tokens`."""
+    """Make what an app holds for a user, with its value; nothing is kept of it before `add_tokens`.
+
+    No event tells of it: what people allowed an app does, and apps ask anew every few hours.
+    """
     value = new_credential(hub.settings.tokens.prefix, kind)
     token = TokenRecord(
         id=new_object_id(),
@@ -199,10 +171,10 @@ def new_app_token(  # noqa: PLR0913 - as above
     return token, value
 
 
-async def add_tokens(conn: Connection, drawn: Sequence[tuple[TokenRecord, str]]) -> int:
-    """Keep credentials in one statement, of their values only digests; return how many are new."""
+async def add_tokens(conn: Connection, drawn: Iterable[tuple[TokenRecord, str]]) -> None:
+    """Keep credentials that were just made; of their values only digests."""
     digest = conn.hub.keys.digest
-    return await store.add(conn, [(token, digest(_DIGEST, value).hex()) for token, value in drawn])
+    await store.add_new(conn, [(token, digest(_DIGEST, value).hex()) for token, value in drawn])
 
 
 async def find_by_value(conn: Reader, value: str) -> TokenRecord | None:

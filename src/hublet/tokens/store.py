@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
 
 from hublet.accounts.organizations.security_store import limits_of_user
 from hublet.accounts.records import OrganizationLimit
@@ -27,27 +26,25 @@ _COLUMNS = (
     "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id, t.resource, "
     "t.skips_network_security"
 )
-# How many values a row has when it is added.
-_WIDTH = 14
 
 
-async def add(conn: Connection, tokens: Sequence[tuple[TokenRecord, str]]) -> int:
-    """Add tokens, each with its digest; return how many of the digests were not known already."""
-    values = [value for token, digest in tokens for value in _row_values(token, digest)]
-    return await conn.execute(
-        f"""
-        INSERT INTO tokens
-            (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at, app_id,
-             access_id, organization_id, resource)
-        VALUES {_row_placeholders(len(tokens))} ON CONFLICT DO NOTHING
-        """,
-        *values,
-    )
+_INSERT = """
+    INSERT INTO tokens
+        (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at, app_id,
+         access_id, organization_id, resource)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+"""
 
 
-@cache
-def _row_placeholders(count: int) -> str:
-    return ", ".join(f"({_placeholders(_WIDTH, after=_WIDTH * row)})" for row in range(count))
+async def add(conn: Connection, token: TokenRecord, digest: str) -> bool:
+    """Add a token with its digest; False when that is known already."""
+    values = _row_values(token, digest)
+    return await conn.execute(f"{_INSERT} ON CONFLICT DO NOTHING", *values) == 1
+
+
+async def add_new(conn: Connection, tokens: Iterable[tuple[TokenRecord, str]]) -> None:
+    """Add tokens that were just made, each with its digest: none of them can be known already."""
+    await conn.execute_many(_INSERT, [_row_values(token, digest) for token, digest in tokens])
 
 
 def _row_values(token: TokenRecord, digest: str) -> tuple[object, ...]:
@@ -135,8 +132,8 @@ async def _limits_of(conn: Reader, token: TokenRecord) -> tuple[OrganizationLimi
     )
 
 
-def _placeholders(count: int, *, after: int = 0) -> str:
-    return ", ".join(f"${number}" for number in range(after + 1, after + count + 1))
+def _placeholders(count: int) -> str:
+    return ", ".join(f"${number}" for number in range(1, count + 1))
 
 
 async def find(conn: Reader, token_id: str, *, user_id: str) -> TokenRecord | None:

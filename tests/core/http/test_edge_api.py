@@ -39,6 +39,8 @@ async def test_the_routes_a_benchmark_names_are_dispatched_by_the_edge(app: Fast
         ("POST", "/oauth/device"),
         ("POST", "/oauth/revoke"),
         ("POST", "/oauth/introspect"),
+        ("GET", "/oauth/userinfo"),
+        ("POST", "/oauth/userinfo"),
     }
 
 

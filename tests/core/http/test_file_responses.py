@@ -192,6 +192,7 @@ class _Cycle:
         self.expected_content_length = len(CONTENT)
         self.flow = Mock(drain=AsyncMock())
         self.transport = Mock(get_extra_info=Mock(return_value=connection))
+        self.flush_head = Mock()
 
 
 async def test_who_left_before_the_server_noticed_is_gone_from_then_on(path: Path) -> None:

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from fastapi import Depends, FastAPI, Query
 from fastapi.routing import APIRoute
+from starlette.routing import Match
 
 from hublet.core.http.routers import DeferredRoute, Router, add_routes, mirror_routes
 from patience import SOON_SECONDS
@@ -58,6 +59,25 @@ async def test_a_route_is_looked_at_with_its_first_request_and_answers_like_any_
     statuses = [each.status_code for each in (elsewhere, wrong_method, found, refused, added)]
     assert statuses == [404, 405, 200, 422, 200]
     assert (found.json(), added.json()) == ({"ada": 3}, {"ada": 2})
+
+
+@pytest.mark.parametrize(
+    ("path", "is_compiled", "match"),
+    [
+        ("/api/engines/ada/wheels", True, Match.FULL),
+        ("/api/engines/ada/bob/wheels", True, Match.NONE),
+        ("/api/engines/ada", False, Match.NONE),
+        ("/api/trains/ada/wheels", False, Match.NONE),
+    ],
+)
+def test_only_a_path_that_begins_and_ends_alike_is_compared_as_a_whole(
+    path: str, match: Match, *, is_compiled: bool
+) -> None:
+    route = DeferredRoute("/api/engines/{name}/wheels", get_engine)
+
+    found, _ = route.matches({"type": "http", "method": "GET", "path": path})
+
+    assert (found, "path_regex" in route.__dict__) == (match, is_compiled)
 
 
 def test_what_no_route_has_is_an_attribute_error() -> None:

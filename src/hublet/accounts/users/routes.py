@@ -15,7 +15,7 @@ from hublet.accounts.users import service, store
 from hublet.accounts.users.schemas import UserOverview, Whoami, render_whoami
 from hublet.core.clock import wire
 from hublet.core.database import Database, Reader, Row
-from hublet.core.http import Conn, FastRoute, ReadConn, Router
+from hublet.core.http import Conn, ImmediateRoute, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, AnyCaller, MaybeCaller, caller_of, identify
@@ -127,13 +127,21 @@ async def whoami(request: Request) -> bytes:
         rows = [row for row in rows if row["organization_id"] == organization_id]
     if caller.blocked:
         rows = reached_rows(rows, caller)
-    body = render_whoami(
-        rows,
-        base_url=database.hub.settings.base_url,
-        scopes=caller.scopes,
-        auth=_render_auth(caller),
+    # Rendered once for as long as the same rows come and the caller is remembered.
+    rendered_from = (database.hub.settings.base_url, [tuple(row) for row in rows])
+    kept: tuple[Any, bytes] = caller.kept.get("whoami", (None, b""))
+    before, body = kept
+    if rendered_from != before:
+        body = _render(caller, rows, base_url=rendered_from[0])
+        caller.kept["whoami"] = (rendered_from, body)
+    return body
+
+
+def _render(caller: AnyCaller, rows: Sequence[Row], *, base_url: str) -> bytes:
+    auth = _render_auth(caller)
+    return msgspec.json.encode(
+        render_whoami(rows, base_url=base_url, scopes=caller.scopes, auth=auth)
     )
-    return msgspec.json.encode(body)
 
 
 def reached_rows(rows: Sequence[Row], caller: AnyCaller) -> Sequence[Row]:
@@ -151,7 +159,7 @@ whoami_router.add_api_route(
     tags=["auth"],
     response_model=Whoami,
     dependencies=[Security(identify)],
-    route_class_override=FastRoute,
+    route_class_override=ImmediateRoute,
 )
 
 

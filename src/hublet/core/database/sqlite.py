@@ -25,6 +25,7 @@ SYNCHRONOUS = "FULL"
 
 class SqliteDatabase(Database):
     kind = "sqlite"
+    reads_at_once = True
 
     def __init__(self, hub: Hub, path: Path) -> None:
         super().__init__(hub)

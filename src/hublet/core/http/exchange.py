@@ -5,9 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from hublet.core.clock import monotonic
@@ -17,6 +16,9 @@ from hublet.core.hub import ProcessState
 from hublet.core.ids import new_request_id
 from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
 from hublet.core.logs import redact_text
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 # A replica is not asked by who wrote in this time.
 WROTE_LATELY_SECONDS = 5.0
@@ -131,6 +133,13 @@ class RequestQuotas:
         # Unknown tokens count for the address they come from: guessing is limited too.
         return self._limiter.count(self._anonymous, address)
 
+    def take_back(self, *, user: str | None, address: str) -> None:
+        """Forget what `count` counted last: the same request is counted once more."""
+        if user is not None:
+            self._limiter.refund(self._authenticated, user)
+        else:
+            self._limiter.refund(self._anonymous, address)
+
     def recount(self, *, user: str, address: str) -> RateLimitVerdict:
         """Count a request for its user, once that is known, and no longer for the address.
 
@@ -191,7 +200,7 @@ class Exchange:
         self.user = user
 
 
-def exchange_of(request: Request) -> Exchange:
+def exchange_of(request: "Request") -> Exchange:
     exchange = request.scope["exchange"]
     assert isinstance(exchange, Exchange)  # noqa: S101 - the edge is always outermost
     return exchange

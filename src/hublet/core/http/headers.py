@@ -53,6 +53,13 @@ def allows_other_origins(path: str) -> bool:
     return _CORS_CAS.match(path) is not None
 
 
+_OK = b"HTTP/1.1 200 OK\r\n"
+
+
+def _lines_of(headers: Headers) -> bytes:
+    return b"".join(b"%b: %b\r\n" % pair for pair in headers)
+
+
 class ResponseHeaders:
     """Adds headers that a response lacks; lists that never change are built once.
 
@@ -65,8 +72,11 @@ class ResponseHeaders:
         # the same for a script of another origin and for everybody else.
         self._fast = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
         self._fast_for_others = [*self._fast, *_CORS]
+        self._fast_start = _OK + _lines_of(self._fast)
+        self._cors_lines = _lines_of(_CORS)
         self._second = 0
         self._date = (b"date", b"")
+        self._date_line = b""
 
     def _now(self) -> tuple[bytes, bytes]:
         """Return the date of this very second, by the clock that answers are stamped with.
@@ -78,6 +88,7 @@ class ResponseHeaders:
         if second != self._second:
             self._second = second
             self._date = (b"date", formatdate(second, usegmt=True).encode())
+            self._date_line = _lines_of([self._date])
         return self._date
 
     def of(
@@ -104,3 +115,21 @@ class ResponseHeaders:
             self._now(),
             *verdict.raw_headers(),
         ]
+
+    def head_of_fast_response(
+        self, length: int, exchange: Exchange, verdict: RateLimitVerdict
+    ) -> bytes:
+        """Return the same as the lines of a head, for a server that takes one as a whole.
+
+        Nobody looks at them again: of all their values only the request id may come from a client,
+        and `request_id_of` lets none through that could not stand in a header.
+        """
+        self._now()
+        return b"%b%bcontent-length: %d\r\nx-request-id: %b\r\n%b%b" % (
+            self._fast_start,
+            self._cors_lines if exchange.has_origin else b"",
+            length,
+            exchange.request_id.encode(),
+            self._date_line,
+            verdict.head_lines(),
+        )

@@ -12,7 +12,8 @@ from functools import partial
 from weakref import ReferenceType, ref
 
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from hublet.core.lean_protocol import LeanCycle
 
 Buffer = bytes | bytearray | memoryview
 
@@ -26,10 +27,10 @@ class DirectSender:
 
     __slots__ = ("_cycle",)
 
-    def __init__(self, cycle: RequestResponseCycle) -> None:
+    def __init__(self, cycle: LeanCycle) -> None:
         # The cycle holds the scope, and the scope holds this: a strong reference would leave
         # every request to the garbage collector.
-        self._cycle: ReferenceType[RequestResponseCycle] = ref(cycle)
+        self._cycle: ReferenceType[LeanCycle] = ref(cycle)
 
     async def send_file(self, file: int, start: int, count: int) -> int:
         """Send bytes of an open file: its descriptor, from where on, how many."""
@@ -65,9 +66,10 @@ def find_sender(scope: Scope) -> DirectSender | None:
     return sender
 
 
-async def _drain(cycle: RequestResponseCycle) -> bool:
+async def _drain(cycle: LeanCycle) -> bool:
     """Wait until what was written before, the headers, has left; False when nobody reads it."""
     if not cycle.disconnected:
+        cycle.flush_head()
         cycle.transport.set_write_buffer_limits(high=0)
         await cycle.flow.drain()
         cycle.transport.set_write_buffer_limits()

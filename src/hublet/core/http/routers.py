@@ -1,17 +1,21 @@
 """Routers and routes: analysed when first needed, or dispatched by the edge (fast routes)."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import field
 from functools import wraps
 from inspect import signature
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, compile_path
 from starlette.types import Scope
+
+from hublet.core.dataclasses import dataclass
 
 FastHandler = Callable[[Request], Coroutine[Any, Any, bytes | Response]]
 
@@ -23,7 +27,7 @@ _PATTERN = ("path_regex", "path_format", "param_convertors")
 
 
 class DeferredRoute(APIRoute):
-    """A route that knows at once how its path begins, and all the rest when it is first needed.
+    """A route that knows at once how its path begins and ends, and all the rest when it is first needed.
 
     To look at a function's parameters and make their checks takes two milliseconds, and there
     are hundreds of routes: together they would be a third of the time in which the hub starts.
@@ -32,12 +36,16 @@ class DeferredRoute(APIRoute):
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.path, self.endpoint = path, endpoint
         self._beginning = path.partition("{")[0]
+        self._ending = path.rpartition("}")[2]
         self.methods = {method.upper() for method in options.get("methods") or ["GET"]}
         self._options: dict[str, Any] | None = options
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        # Hundreds of routes are tried before the right one, and most begin otherwise.
-        if not scope.get("root_path") and not scope["path"].startswith(self._beginning):
+        # Hundreds of routes are tried before the right one, and most begin or end otherwise.
+        path: str = scope["path"]
+        if not (path.startswith(self._beginning) and path.endswith(self._ending)) and not scope.get(
+            "root_path"
+        ):
             return Match.NONE, {}
         return super().matches(scope)
 
@@ -69,14 +77,37 @@ class FastRoute(DeferredRoute):
     """
 
 
-def fast_handlers(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], FastHandler]:
+class ImmediateRoute(FastRoute):
+    """A fast route that only reads.
+
+    With a database that is read without waiting, and a caller who is known, it is answered before
+    the next request is looked at: it needs no task (decision 0088).
+    """
+
+
+def fast_handlers(
+    routes: Sequence[BaseRoute], kind: type[FastRoute] = FastRoute
+) -> dict[tuple[str, str], FastHandler]:
     """Return the handlers of fast routes by method and path."""
     return {
         (method, route.path): route.endpoint
         for route in routes
-        if isinstance(route, FastRoute)
+        if isinstance(route, kind)
         for method in route.methods or ()
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastRoutes:
+    """Handlers of fast routes by method and path, and of those that may be answered at once."""
+
+    handlers: Mapping[tuple[str, str], FastHandler] = field(default_factory=dict)
+    immediate: Mapping[tuple[str, str], FastHandler] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, routes: Sequence[BaseRoute], *, reads_at_once: bool) -> Self:
+        immediate = fast_handlers(routes, ImmediateRoute) if reads_at_once else {}
+        return cls(handlers=fast_handlers(routes), immediate=immediate)
 
 
 class Router(APIRouter):
@@ -130,6 +161,18 @@ def _mirror_endpoint(
         ]
         mirror.__dict__["__signature__"] = shape.replace(parameters=parameters)
     return mirror
+
+
+class ApplicationState(State):
+    """What routes reach for. Starlette's looks in vain first, for each of them, at each request."""
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        super().__setattr__(key, value)
+        self.__dict__[key] = value
+
+    def __delattr__(self, key: str) -> None:
+        super().__delattr__(key)
+        del self.__dict__[key]
 
 
 def add_routes(app: FastAPI, router: Router) -> None:

@@ -8,37 +8,35 @@ import asyncio
 import fcntl
 import sys
 import termios
+from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import Any, cast
 from weakref import ReferenceType, ref
 
 import httptools
 from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from hublet.core.clock import monotonic
 from hublet.core.config import ServerSettings
 from hublet.core.errors import HubError
 from hublet.core.http.connection_guard import ClientClock, ConnectionGuard, Phase
-from hublet.core.http.error_responses import error_response
 from hublet.core.http.exchange import Exchange
 from hublet.core.http.request_bodies import RECEIVER_EXTENSION, BodySocket, DirectReceiver
 from hublet.core.http.response_bodies import SENDER_EXTENSION, DirectSender
+from hublet.core.lean_protocol import LeanCycle, LeanProtocol
 
 
-class ZeroCopyProtocol(HttpToolsProtocol):
+class ZeroCopyProtocol(LeanProtocol):
     """HTTP protocol of uvicorn with the extension `hublet.send`."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # With TLS the bytes must pass through this process.
         if cycle.scope["method"] == "GET" and self.scheme == "http":
-            cycle.scope["extensions"] = {SENDER_EXTENSION: {"sender": DirectSender(cycle)}}
+            sender = DirectSender(cast("LeanCycle", cycle))
+            cast("Any", cycle.scope)["extensions"][SENDER_EXTENSION] = {"sender": sender}
         super()._start_asgi_task(cycle, app)
 
     def shutdown(self) -> None:
@@ -117,15 +115,24 @@ class ServerProtocol(ZeroCopyProtocol):
     # Bytes that have come since the end of a head, or a part of a body.
     _fruitless = 0
     _has_body_come = False
+    # Whether one of the requests that came was answered at once.
+    _has_head_come = False
     _is_refused = False
     # Bytes of a body that the parser has seen, and those of another that it shall not see.
     _seen = 0
     _unread = 0
     _diversion: BodySocket | None = None
 
-    def __init__(self, *args: Any, guard: ConnectionGuard | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        guard: ConnectionGuard | None = None,
+        answer_now: Callable[[Any], bytes | None] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._guard = guard or ConnectionGuard(ServerSettings())
+        self.answer_now = answer_now
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -142,15 +149,15 @@ class ServerProtocol(ZeroCopyProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         super()._start_asgi_task(cycle, app)
-        extensions = cycle.scope.setdefault("extensions", {})
-        assert extensions is not None  # noqa: S101 - for the type checkers.
+        extensions = cast("Any", cycle.scope)["extensions"]
         extensions[_CONNECTION_EXTENSION] = {"held": HeldConnection(self, cycle)}
         # With TLS the bytes must pass through the transport.
         if cycle.scope["method"] in _BODY_METHODS and self.scheme == "http":
             extensions[RECEIVER_EXTENSION] = {"receiver": DirectReceiver(self, cycle)}
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._idle_since = None
+        self._left_now = 0 if self._guard.is_draining else 1
         if self._unread:
             self._skip_unread(data)
             return
@@ -164,10 +171,11 @@ class ServerProtocol(ZeroCopyProtocol):
             return
         cycle = self.cycle
         self._parse(data)
-        if self.cycle is cycle and not self._has_body_come:
+        if self.cycle is cycle and not self._has_body_come and not self._has_head_come:
             self._fruitless += len(data)
-        elif self._fruitless or self._has_body_come:
-            self._has_body_come, self._fruitless = False, 0
+        else:
+            self._has_body_come = self._has_head_come = False
+            self._fruitless = 0
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -187,10 +195,12 @@ class ServerProtocol(ZeroCopyProtocol):
             self.data_received(data[room:])
 
     def on_headers_complete(self) -> None:
-        self.clock.await_body(monotonic())
         self.may_body_be_slow = False
         self._seen = 0
         super().on_headers_complete()
+        if self._answer is not None:
+            return
+        self.clock.await_body(monotonic())
         if self._guard.is_draining and self.cycle is not None:
             self.cycle.keep_alive = False
 
@@ -201,6 +211,11 @@ class ServerProtocol(ZeroCopyProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._answer is not None:
+            super().on_message_complete()
+            self.clock.await_request(monotonic())
+            self._has_head_come = True
+            return
         super().on_message_complete()
         if self.cycle.response_complete:
             # It was answered before the body ended.
@@ -330,6 +345,9 @@ class ServerProtocol(ZeroCopyProtocol):
 
     def _write_error(self, sentence: str, *, status: int) -> None:
         """Write a response of the server itself, the last one on its connection."""
+        # The protocol is there before the framework, with which this one is written.
+        from hublet.core.http.error_responses import error_response  # noqa: PLC0415 - as above
+
         response = error_response(sentence, status=status, headers={"connection": "close"})
         lines = [b"%b: %b\r\n" % each for each in response.raw_headers]
         head = b"".join([STATUS_LINE[status], *lines, b"\r\n"])
