@@ -26,8 +26,8 @@ test: $(VENV)/.dev ## Run the tests, in minutes (ARGS="-k revoke" passes flags o
 test-full: $(VENV)/.dev $(VENV)/.clients ## Run all: both engines, clients, browsers, kills
 	$(PYTEST) $(ARGS)
 
-test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test
-	$(PYTEST) -m full $(ARGS)
+test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test, but no variant of a test twice
+	$(PYTEST) -m "full and not repeat" $(ARGS)
 
 test-again: $(VENV)/.dev ## Run what failed last once more, one test at a time
 	$(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
@@ -63,6 +63,11 @@ bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 	$(BIN)/python -m hublet.events.documentation > docs/events.md
+
+# By way of a second file: the first is empty as soon as the command begins.
+schema: $(VENV)/.dev ## Write the script with which a new SQLite database begins, after a new migration
+	$(BIN)/python -m hublet.core.database.newest_schema > newest_schema.new
+	mv newest_schema.new src/hublet/core/database/newest_schema.sql
 
 pictures: $(VENV)/.dev ## Write the pictures of all pages in docs/images anew (needs chromium)
 	PYTHONPATH=tests:. $(BIN)/python -m web.page_pictures

@@ -4,28 +4,25 @@ import asyncio
 import gc
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import field, replace
 from functools import partial
+from importlib import import_module
 from types import FrameType
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from hublet.app import (
-    create_application,
-    create_worker_application,
-    with_edge,
-    with_worker_edge,
-)
 from hublet.core.config import ServerSettings, Settings
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.heartbeat import Heartbeat
 from hublet.core.http.connection_guard import ConnectionGuard
 from hublet.core.http.server_protocol import ServerProtocol
+from hublet.core.http.startup_gate import StartupGate
 from hublet.core.hub import ProcessState
 from hublet.core.ids import new_object_id
 from hublet.core.logs import AccessLog
@@ -36,6 +33,7 @@ from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
 from hublet.core.tracing import trace_requests, tracing
 from hublet.first_start import FirstAdministrator, check_folder, prepare
+from hublet.gateway.ports.hosts import PortHosts
 from hublet.gateway.ssh.listener import run_gateway
 from hublet.storage.object_store import probe_store
 from hublet.storage.workers import processes
@@ -46,6 +44,9 @@ _ANY_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - names of all addresses
 _FLUSH_SECONDS = 0.2
 _WAITING_CONNECTIONS = 2048
 _ACCEPTED_AT_ONCE = 64
+# How often two threads take turns at Python while one of them imports the application. Each statement of
+# SQLite gives up its turn, and would wait for Python's own 5 ms to get it back.
+_TURN_SECONDS = 0.0005
 # New objects between two garbage collections. A request or a delivery makes dozens, and nearly all
 # are freed by their reference count: Python's own 700 would cost an eighth of the time.
 _COLLECT_AFTER = (50_000, 20, 100)
@@ -110,7 +111,12 @@ async def running(
     ssh: socket.socket | None = None,
     member: GroupMember | None = None,
 ) -> AsyncIterator[ASGIApp]:
-    """Yield the application with everything that runs beside it; stop that at the end."""
+    """Yield the application with everything that runs beside it; stop that at the end.
+
+    The worker is only measured here: `working` runs it, and it may have begun before.
+    """
+    from hublet.app import create_application, with_edge  # noqa: PLC0415 - see `load_application`
+
     app = create_application(database)
     logs = database.hub.settings.logs
     access_log = AccessLog(logs) if logs.access else None
@@ -118,7 +124,7 @@ async def running(
     flushing = asyncio.create_task(_keep_flushing(access_log), name="access-log")
     try:
         async with (
-            working(database, worker, app.state.metrics, member=member),
+            reporting(database, worker, app.state.metrics, member=member),
             run_gateway(
                 database,
                 ssh,
@@ -138,13 +144,7 @@ async def running(
 
 
 @asynccontextmanager
-async def working(
-    database: Database,
-    worker: Worker | None,
-    metrics: Metrics,
-    *,
-    member: GroupMember | None = None,
-) -> AsyncIterator[None]:
+async def working(database: Database, worker: Worker | None) -> AsyncIterator[None]:
     """Run what every process of a hub has, and the worker if it has one, during the body."""
     async with AsyncExitStack() as stack:
         site = SiteWatcher(database)
@@ -152,9 +152,23 @@ async def working(
         await site.start()
         stack.push_async_callback(site.stop)
         if worker is not None:
-            metrics.registry.register(worker.deliveries.metrics)
             worker.start()
             stack.push_async_callback(worker.stop)
+        yield
+
+
+@asynccontextmanager
+async def reporting(
+    database: Database,
+    worker: Worker | None,
+    metrics: Metrics,
+    *,
+    member: GroupMember | None = None,
+) -> AsyncIterator[None]:
+    """Tell the other processes and the operator about this one during the body."""
+    async with AsyncExitStack() as stack:
+        if worker is not None:
+            metrics.registry.register(worker.deliveries.metrics)
         name = new_object_id() if worker is None else worker.name
         sampler = MetricSampler(database, metrics, name=name)
         sampler.start()
@@ -180,7 +194,20 @@ async def _keep_flushing(access_log: AccessLog | None) -> None:
             access_log.flush()
 
 
-def _spare_collections() -> None:
+async def load_application() -> None:
+    """Import the application in a thread: half of a start, during which the worker works already.
+
+    An import that fails ends the process, as it would at its beginning.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    try:
+        await asyncio.to_thread(import_module, "hublet.app")
+    finally:
+        sys.setswitchinterval(before)
+
+
+def spare_collections() -> None:
     """Collect garbage from now on, but rarely, and never look at what the start has made."""
     gc.set_threshold(*_COLLECT_AFTER)
     gc.freeze()
@@ -191,10 +218,16 @@ def server_config(
     app: ASGIApp, settings: ServerSettings, guard: ConnectionGuard | None = None
 ) -> uvicorn.Config:
     """Return how the hub is served."""
-    protocol: Any = partial(ServerProtocol, guard=guard or ConnectionGuard(settings))
+    protocol: Any = partial(
+        ServerProtocol,
+        guard=guard or ConnectionGuard(settings),
+        answer_now=getattr(app, "answer_now", None),
+    )
     return uvicorn.Config(
         app,
         http=protocol,
+        # Uvicorn would look for `async def`.
+        interface="asgi3",
         # Websockets are passed on to jobs; a library that happens to be there would take them.
         ws="none",
         lifespan="off",
@@ -213,19 +246,19 @@ def server_config(
 
 
 class Server(uvicorn.Server):
-    """Uvicorn as a hub needs it: it leaves signals to us, drains, and tells when it answers."""
+    """Uvicorn as a hub needs it: it leaves signals to us, drains, and tells when it listens."""
 
     def __init__(
         self,
         app: ASGIApp,
         settings: ServerSettings,
         *,
-        when_ready: Callable[[], None],
+        when_listening: Callable[[], None] = lambda: None,
         process: ProcessState | None = None,
     ) -> None:
         self._guard = ConnectionGuard(settings)
         super().__init__(server_config(app, settings, self._guard))
-        self._when_ready = when_ready
+        self._when_listening = when_listening
         self._process = process or ProcessState()
         self._drain_seconds = settings.drain_seconds
 
@@ -257,8 +290,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(_WAITING_CONNECTIONS)
-        _spare_collections()
-        self._when_ready()
+        self._when_listening()
 
 
 async def serve(
@@ -277,14 +309,23 @@ async def serve(
         first = await prepare(database)
         await check_folder(database)
         worker = Worker(database) if member.role == "all" else None
-        async with running(database, worker, ssh=ssh, member=member) as app:
-            server = Server(
-                app,
-                settings.server,
-                when_ready=lambda: when_ready(first),
-                process=database.hub.process,
-            )
-            await server.serve(sockets=list(listeners))
+        async with working(database, worker):
+            gate = StartupGate(settings, is_of_job=PortHosts(settings).contains)
+            server = Server(gate, settings.server, process=database.hub.process)
+            serving = asyncio.create_task(server.serve(sockets=list(listeners)), name="server")
+            try:
+                await load_application()
+                # A signal may have come meanwhile.
+                if not server.should_exit:
+                    async with running(database, worker, ssh=ssh, member=member) as app:
+                        spare_collections()
+                        gate.open(app)
+                        when_ready(first)
+                        await serving
+            finally:
+                gate.close()
+                server.should_exit = True
+                await serving
 
 
 def _with_node_url(settings: Settings) -> Settings:
@@ -307,6 +348,11 @@ async def run_worker(
     member: GroupMember | None = None,
 ) -> None:
     """Run only a worker, until SIGINT or SIGTERM; `listeners` tell its health and metrics."""
+    from hublet.app import (  # noqa: PLC0415 - see `load_application`
+        create_worker_application,
+        with_worker_edge,
+    )
+
     if listeners or member is not None:
         # Its own port, or that of the processes beside it, lets others reach its jobs.
         settings = _with_node_url(settings)
@@ -316,12 +362,20 @@ async def run_worker(
         await check_folder(database)
         worker, app = Worker(database), create_worker_application(database)
         member = member or alone("worker")
-        async with working(database, worker, app.state.metrics, member=member):
+
+        def when_listening() -> None:
+            spare_collections()
+            when_ready(worker.name)
+
+        async with (
+            working(database, worker),
+            reporting(database, worker, app.state.metrics, member=member),
+        ):
             if listeners:
                 server = Server(
                     with_worker_edge(app),
                     settings.server,
-                    when_ready=lambda: when_ready(worker.name),
+                    when_listening=when_listening,
                     process=database.hub.process,
                 )
                 app.state.callers.start()
@@ -334,6 +388,5 @@ async def run_worker(
             stop = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, stop.set)
-            _spare_collections()
-            when_ready(worker.name)
+            when_listening()
             await stop.wait()

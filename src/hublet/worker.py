@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import hublet.reactions  # noqa: F401 - importing registers the reactions and tasks that it runs
 from hublet.core import outbox, queue
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id

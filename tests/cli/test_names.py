@@ -6,6 +6,7 @@ from typing import Any, Literal, get_origin
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from cli.hublet_command import Hublet
 from hublet.cli import application
@@ -82,7 +83,15 @@ def test_a_group_that_is_named_is_whole(words: list[str]) -> None:
     assert set(loaded) == {each for each in COMMANDS if each.split()[: len(group)] == group}
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["job"]])
+def test_the_help_of_all_commands_is_what_they_say_themselves() -> None:
+    whole = CliRunner().invoke(application(), ["--help"])
+    short = CliRunner().invoke(application(["--help"]), ["--help"])
+
+    assert whole.output.count("\n") > 25
+    assert short.output == whole.output
+
+
+@pytest.mark.parametrize("words", [[], ["--install-completion"], ["job"]])
 def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
     assert set(dict(commands(get_command(application(words))))) == set(COMMANDS)
 

@@ -86,6 +86,13 @@ def test_a_command_loads_no_other() -> None:
     } == set()
 
 
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_an_option_of_the_command_itself_loads_no_command(option: str) -> None:
+    ours = {name for name in modules_of(option) if name.startswith("hublet.")}
+
+    assert ours == {"hublet.cli", "hublet.cli.options", "hublet.cli.environment"}
+
+
 def test_a_command_that_asks_a_hub_does_without_what_a_hub_is_made_of() -> None:
     with scripted_server(ScriptedResponse(body=b"[]")) as hub:
         modules = modules_of("webhooks", "list", "--endpoint", hub.address, "--token", "hf_x")

@@ -19,7 +19,7 @@ from faults.content_events import with_database
 from faults.test_job_kills import OVER, _log_of, _rows, _until
 from hublet.core.database import Database
 from oci_images import CONFIG, MANIFEST, architecture, busybox_layer, layer
-from processes import Place, serving
+from processes import Place, serving, started
 from runtime.supervisor.supervised_jobs import a_job
 
 KILLS = 20
@@ -156,12 +156,13 @@ def test_a_pull_that_was_killed_goes_on_and_no_half_layer_is_used(tmp_path: Path
         for number in range(KILLS):
             jobs.append(start_job(place, registry, number, base))
             limit = registry.sent + random.randrange(2 * WEIGHTS)
-            with serving(place, variables=variables) as server:
+            # A worker pulls before its hub is ready, which is therefore not waited for.
+            with started(place, "serve", "--port", "0", variables=variables) as process:
                 while registry.sent < limit:
                     time.sleep(0.001)
                 # Now and then while it unpacks, or afterwards.
                 time.sleep(random.choice((0, 0, 0.01, 0.1, 0.5)))
-                server.process.kill()
+                process.kill()
         with serving(place, variables=variables):
             _until(lambda: all(is_over(place, job) for job in jobs))
 

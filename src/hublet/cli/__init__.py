@@ -9,27 +9,65 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     import typer
 
-# The modules in the order of the help, and the names of their commands.
+# The modules in the order of the help, and what their commands do: `hublet --help` reads only this.
 _MODULES = {
-    "serving": ("serve", "worker", "migrate", "version"),
-    "demo": ("demo",),
-    "login": ("login", "logout", "whoami"),
-    "webhooks": ("webhooks",),
-    "notifications": ("notifications",),
-    "search": ("search",),
-    "collections": ("collections",),
-    "sql": ("sql",),
-    "jobs": ("jobs",),
-    "revoke": ("revoke",),
-    "doctor": ("doctor",),
-    "users": ("user",),
-    "organizations": ("org",),
-    "tokens": ("token",),
-    "registry_credentials": ("registry-credentials",),
-    "oauth_apps": ("oauth",),
-    "tasks": ("task",),
-    "storage": ("storage", "backup", "restore"),
+    "serving": {
+        "serve": "Start the hub: API and worker, in one process unless --processes says otherwise.",
+        "worker": "Run only a worker; any number may run beside the servers of one database.",
+        "migrate": "Bring the database to this version's schema (serve and worker do it too).",
+        "version": "Print the version.",
+    },
+    "demo": {
+        "demo": "Fill a hub with people, and with a week of what they did: repositories, threads, jobs.",
+    },
+    "login": {
+        "login": "Log in at a hub, by allowing it in a browser on any device or with a token.",
+        "logout": "Log out from a hub: what the login was given there is revoked.",
+        "whoami": "Show who you are at a hub.",
+    },
+    "webhooks": {"webhooks": "Manage webhooks, follow their deliveries, try them on this machine."},
+    "notifications": {"notifications": "Read the inbox, and choose what reaches it."},
+    "search": {"search": "Find what you may see by words, the best first."},
+    "collections": {"collections": "Collect models, datasets, papers and more."},
+    "sql": {"sql": "Run a query over the files of a dataset; the hub runs it, within its limits."},
+    "jobs": {"jobs": "Run jobs, follow what they print, have them run by the clock."},
+    "revoke": {
+        "revoke": "Have credentials revoked that leaked. Nobody learns which of them existed.",
+    },
+    "doctor": {
+        "doctor": "Check settings, keys, clock, data folder, database and work; exit with 1 on a problem.",
+    },
+    "users": {"user": "Add, invite, list, disable and enable users."},
+    "organizations": {"org": "Add, list and change organizations."},
+    "tokens": {"token": "Create, list and revoke tokens."},
+    "registry_credentials": {
+        "registry-credentials": "Log in to other registries when jobs pull images.",
+    },
+    "oauth_apps": {"oauth": "What apps may do here."},
+    "tasks": {"task": "Look at tasks that failed too often."},
+    "storage": {
+        "storage": "Look after the storage of large files.",
+        "backup": "Save the whole hub in one file, while it runs: database, content, logs and keys.",
+        "restore": "Make a hub from a backup, in an empty folder and, on PostgreSQL, an empty database.",
+    },
 }
+_GROUPS = frozenset(
+    [
+        "webhooks",
+        "notifications",
+        "collections",
+        "jobs",
+        "user",
+        "org",
+        "token",
+        "registry-credentials",
+        "oauth",
+        "task",
+        "storage",
+    ]
+)
+# As the first argument they need nothing of any command.
+_OF_ALL = frozenset({"-h", "--help", "--version"})
 
 
 def application(arguments: Sequence[str] = ()) -> "typer.Typer":
@@ -48,11 +86,26 @@ def application(arguments: Sequence[str] = ()) -> "typer.Typer":
     )
     # Without a callback, typer would make a single command the whole application.
     app.callback(help=app.info.help)(without_command)
+    if set(arguments[:1]) & _OF_ALL:
+        _add_summaries(app)
+        return app
     named = [name for name, commands in _MODULES.items() if set(arguments[:1]) & set(commands)]
     for name in named or _MODULES:
         import_module(f"hublet.cli.{name}").register(app)
     _narrow(app, arguments)
     return app
+
+
+def _add_summaries(app: "typer.Typer") -> None:
+    """Add every command as its line of the help; none of them runs after these options."""
+    summaries = {name: line for commands in _MODULES.values() for name, line in commands.items()}
+    # The help shows groups of commands last.
+    for name in sorted(summaries, key=_GROUPS.__contains__):
+        app.command(name, help=summaries[name])(_do_nothing)
+
+
+def _do_nothing() -> None:
+    """Stand for a command that is only named."""
 
 
 def _narrow(app: "typer.Typer", arguments: Sequence[str]) -> None:

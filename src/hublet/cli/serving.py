@@ -117,6 +117,8 @@ def _serve_group(
     when_ready: "Callable[[FirstAdministrator | None], None]",
 ) -> None:
     """Serve by several processes; this one is their parent, and each of them returns from `run`."""
+    # Children share the memory of what their parent has imported.
+    import hublet.app  # noqa: F401 - as above
     from hublet.process_group import ProcessGroup
     from hublet.serving import run_worker
     from hublet.serving import serve as run

@@ -13,6 +13,7 @@ import struct
 from collections.abc import AsyncGenerator
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge
 
@@ -21,12 +22,14 @@ from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.http.event_streams import CheckAccess
 from hublet.core.schema import Schema
 from hublet.jobs import hardware, statistics_store, store
 from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.logs.source import JobLog, StoredLog
 from hublet.jobs.records import Flavor, MeasuredAttempt, Meter, Stage, Usage
+
+if TYPE_CHECKING:
+    from hublet.core.http.event_streams import CheckAccess
 
 KEEP_ALIVE_SECONDS = 30.0
 _PERIOD_SECONDS = 1.0
@@ -75,7 +78,7 @@ async def follow_metrics(
     job_id: str,
     *,
     meter: Meter,
-    check_access: CheckAccess,
+    check_access: "CheckAccess",
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
     """Yield a measurement each second while the job runs, until it is over.

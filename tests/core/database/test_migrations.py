@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
-from hublet.core.database import Database, open_database
+from hublet.core.config import load
+from hublet.core.database import Database, migrations, open_database
 from hublet.core.database.migrations import (
     Migration,
     SchemaError,
@@ -17,6 +19,7 @@ from hublet.core.database.migrations import (
     migrate,
     pending_migrations,
 )
+from hublet.core.database.newest_schema import newest_schema, written_schema
 from processes import Place
 from scratch_database import hub_of
 
@@ -176,3 +179,60 @@ def test_every_migration_opens_with_a_sentence() -> None:
     opening = re.compile(r"-- .+\.\n", re.MULTILINE)
 
     assert [m.name for m in known_migrations() if not opening.match(m.script)] == []
+
+
+async def schema_of(database: Database) -> set[tuple[str, ...]]:
+    async with database.read() as conn:
+        rows = await conn.fetch_all(
+            "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+        )
+    return {tuple(row) for row in rows}
+
+
+async def rows_of(database: Database) -> dict[str, int]:
+    async with database.read() as conn:
+        return {
+            name: await conn.fetch_value(f'SELECT count(*) FROM "{name}"')
+            for name in await tables(database)
+        }
+
+
+async def test_a_new_sqlite_database_is_what_all_migrations_make(
+    empty: Database, tmp_path: Path
+) -> None:
+    if empty.kind != "sqlite":
+        pytest.skip("PostgreSQL begins with its migrations.")
+    (tmp_path / "other").mkdir()
+    settings = load({"database.data_dir": tmp_path / "other"}, environ={})
+    async with open_database(hub_of(settings)) as other:
+        await migrate(other, known_migrations())
+        await migrate(empty)
+
+        assert await schema_of(empty) == await schema_of(other), "run make schema"
+        assert await rows_of(empty) == await rows_of(other), "a migration adds rows: write them too"
+        assert await applied(empty) == await applied(other)
+
+
+def test_the_script_of_a_new_database_belongs_to_these_migrations() -> None:
+    scripts = [migration.script for migration in known_migrations()]
+
+    assert newest_schema(scripts) == written_schema(scripts), "run make schema"
+    assert newest_schema([*scripts, "CREATE TABLE more (id TEXT);"]) is None
+
+
+async def test_without_a_script_for_them_a_new_database_begins_with_its_migrations(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "newest_schema", lambda _: None)
+
+    assert await migrate(empty) == [migration.name for migration in known_migrations()]
+    assert await pending_migrations(empty) == []
+
+
+async def test_tables_of_somebody_else_are_not_taken_for_an_empty_database(empty: Database) -> None:
+    async with empty.transaction() as conn:
+        await conn.execute("CREATE TABLE facts (mine TEXT)")
+
+    with pytest.raises(Exception, match="facts"):
+        await migrate(empty)
+    assert "repos" not in await tables(empty)

@@ -18,8 +18,8 @@ from hublet.core.database import (
     UniqueViolation,
     open_database,
 )
+from hublet.core.database.newest_schema import statements_of
 from hublet.core.database.sqlite import SqliteDatabase
-from hublet.core.database.sqlite_connections import split_statements
 from scratch_database import hub_of, notes_of, notes_table, write_note
 
 PATIENCE = 0.4
@@ -193,4 +193,4 @@ async def test_a_file_that_cannot_be_opened_is_an_absent_database(settings: Sett
     ],
 )
 def test_a_script_is_split_into_its_statements(script: str, expected: list[str]) -> None:
-    assert list(split_statements(script)) == expected
+    assert list(statements_of(script)) == expected

@@ -13,7 +13,7 @@ from hublet.gateway.ports.headers import (
     response_headers,
     without_cookies,
 )
-from hublet.gateway.ports.reverse_proxy import PortHosts
+from hublet.gateway.ports.hosts import PortHosts
 from hublet.gateway.records import JobPort
 
 JOB = "0123456789abcdef01234567"

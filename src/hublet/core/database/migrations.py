@@ -7,6 +7,7 @@ from importlib import resources
 
 from hublet.core.clock import micros
 from hublet.core.database.engine import Connection, Database, DatabaseUnavailable
+from hublet.core.database.newest_schema import newest_schema
 from hublet.core.dataclasses import dataclass
 
 _TABLE = """
@@ -17,6 +18,8 @@ CREATE TABLE IF NOT EXISTS migrations (
     applied_at BIGINT NOT NULL
 );
 """
+# How many tables and indexes SQLite has; what `pending_migrations` leaves behind is none.
+_TABLES = "SELECT count(*) FROM sqlite_master WHERE tbl_name <> 'migrations'"
 
 
 class SchemaError(Exception):
@@ -54,6 +57,12 @@ async def migrate(database: Database, migrations: list[Migration] | None = None)
     """
     known = known_migrations() if migrations is None else migrations
     with _explain_failures():
+        if (
+            migrations is None
+            and database.kind == "sqlite"
+            and await _begin_newest(database, known)
+        ):
+            return [migration.name for migration in known]
         missing = await _missing_migrations(database, known)
         return [migration.name for migration in missing if await _apply(database, migration, known)]
 
@@ -90,6 +99,26 @@ def _explain_failures() -> Iterator[None]:
         ) from error
 
 
+async def _begin_newest(database: Database, known: list[Migration]) -> bool:
+    """Give an empty SQLite database the newest schema at once; return False when it is not empty."""
+    script = newest_schema(migration.script for migration in known)
+    if script is None:
+        return False
+    async with database.read() as conn:
+        if await conn.fetch_value(_TABLES):
+            return False
+    async with database.transaction() as conn:
+        await conn.lock("migrations")
+        # Another process may have been faster.
+        if await conn.fetch_value(_TABLES):
+            return False
+        await conn.apply(_TABLE)
+        await conn.apply(script)
+        for migration in known:
+            await _record(conn, migration)
+    return True
+
+
 async def _missing_migrations(database: Database, known: list[Migration]) -> list[Migration]:
     async with database.transaction() as conn:
         await conn.lock("migrations")
@@ -108,11 +137,15 @@ async def _apply(database: Database, migration: Migration, known: list[Migration
         if migration.number in applied:
             return False
         await conn.apply(migration.script)
-        await conn.execute(
-            "INSERT INTO migrations (number, name, digest, applied_at) VALUES ($1, $2, $3, $4)",
-            migration.number, migration.name, migration.digest, micros(),
-        )  # fmt: skip
+        await _record(conn, migration)
         return True
+
+
+async def _record(conn: Connection, migration: Migration) -> None:
+    await conn.execute(
+        "INSERT INTO migrations (number, name, digest, applied_at) VALUES ($1, $2, $3, $4)",
+        migration.number, migration.name, migration.digest, micros(),
+    )  # fmt: skip
 
 
 async def _applied_digests(conn: Connection) -> dict[int, str]:

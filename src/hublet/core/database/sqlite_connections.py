@@ -21,6 +21,7 @@ from hublet.core.database.engine import (
     TransactionEnded,
     UniqueViolation,
 )
+from hublet.core.database.newest_schema import statements_of
 from hublet.core.hub import Hub
 
 _UNAVAILABLE_CODES = {
@@ -45,20 +46,6 @@ _DUPLICATE_KEY_CODES = {
 def translate(sql: str) -> str:
     sql = re.sub(r"\beach\(\$(\d+)\)", r"(SELECT value FROM json_each(?\1))", sql)
     return re.sub(r"\$(\d+)", r"?\1", sql)
-
-
-def split_statements(script: str) -> Iterator[str]:
-    """Split a script where SQLite itself sees a complete statement."""
-    lines: list[str] = []
-    for line in script.splitlines():
-        if not lines and (not line.strip() or line.lstrip().startswith("--")):
-            continue
-        lines.append(line)
-        if sqlite3.complete_statement("\n".join(lines)):
-            yield "\n".join(lines)
-            lines = []
-    if lines:
-        yield "\n".join(lines)
 
 
 class EngineErrors(AbstractContextManager[None]):
@@ -200,9 +187,7 @@ class SqliteConnection(Connection):
             self._in_bulk = False
 
     async def apply(self, script: str) -> None:
-        # A table that is nothing but its key needs no second copy of it.
-        script = re.sub(r"-- only postgresql\n.*?-- end\n", "", script, flags=re.DOTALL)
-        for statement in split_statements(script.replace("/* clustered */", "WITHOUT ROWID")):
+        for statement in statements_of(script):
             await self.execute(statement)
 
     async def copy_in(self, table: str, columns: Sequence[str], rows: BinaryIO) -> None:

@@ -1,13 +1,10 @@
 """Reverse proxy for the ports of jobs, and the middleware that routes their hosts to it."""
 
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from hublet.core.clock import monotonic
-from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.core.http.error_responses import hub_error_response
@@ -29,6 +26,7 @@ from hublet.gateway.ports.authorization import Admission, Credentials, PortAutho
 from hublet.gateway.ports.connections import ConnectionPool, RouteCache
 from hublet.gateway.ports.exchange import ProxyExchange, Receive, Send, run_exchange
 from hublet.gateway.ports.headers import HeaderChanges, ProxyRequest, body_length, request_head
+from hublet.gateway.ports.hosts import PortHosts
 from hublet.gateway.ports.open_connections import OpenConnection, OpenConnections
 from hublet.gateway.ports.sessions import (
     ENTER_PATH,
@@ -45,8 +43,6 @@ log = get_logger("jobs")
 
 _ROUTE = "a port of a job"
 _SEE_OTHER = 303
-_PORT_SUFFIX = re.compile(r":[0-9]{0,5}$")
-_LAST_PORT = 65535
 
 Scope = Any
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -60,12 +56,22 @@ class PortsMiddleware:
         self._ports = ports
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            for name, value in scope["headers"]:
-                if name == b"host" and self._ports.hosts.contains(value):
-                    await self._ports(scope, receive, send)
-                    return
-        await self._hub(scope, receive, send)
+        if scope["type"] == "http" and self._is_for_job(scope):
+            await self._ports(scope, receive, send)
+        else:
+            await self._hub(scope, receive, send)
+
+    def answer_now(self, scope: Any) -> bytes | None:
+        """Let the hub answer without waiting, if it can and the request is for it."""
+        answer_now = getattr(self._hub, "answer_now", None)
+        return None if answer_now is None or self._is_for_job(scope) else answer_now(scope)
+
+    def _is_for_job(self, scope: Any) -> bool:
+        contains = self._ports.hosts.contains
+        for name, value in scope["headers"]:  # noqa: SIM110 - `any` would cost twice as much.
+            if name == b"host" and contains(value):
+                return True
+        return False
 
 
 class ReverseProxy:
@@ -271,29 +277,3 @@ async def _send_error(
         "cache-control": "no-store",
     }
     await hub_error_response(error)(scope, receive, send)
-
-
-class PortHosts:
-    """Host names under the domain of jobs; the hub's own host is never one of them."""
-
-    def __init__(self, settings: Settings) -> None:
-        domain = settings.jobs_domain.lower()
-        self._domain = domain.encode()
-        self._suffix = b"." + self._domain
-        self._hub_host = (urlsplit(settings.base_url).hostname or "").encode()
-        self._pattern = re.compile(rf"([0-9a-z]{{24}})--([1-9][0-9]{{0,4}})\.{re.escape(domain)}")
-
-    def contains(self, host: bytes) -> bool:
-        """Tell whether a Host header names the domain or anything below it."""
-        if self._domain not in (host := host.lower()):
-            return False
-        name = host.partition(b":")[0].rstrip(b".")
-        return name != self._hub_host and (name == self._domain or name.endswith(self._suffix))
-
-    def target_of(self, host: bytes) -> JobPort | None:
-        """Return the job and port of a Host header, which may end with a port; None: it names none."""
-        name = _PORT_SUFFIX.sub("", host.decode("latin-1").lower())
-        found = self._pattern.fullmatch(name)
-        if found is None or int(found[2]) > _LAST_PORT:
-            return None
-        return JobPort(found[1], int(found[2]))

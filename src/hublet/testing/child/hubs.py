@@ -19,7 +19,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.startup import open_hub
 from hublet.first_start import ADMINISTRATOR, prepare
 from hublet.gateway.ssh.listener import listen
-from hublet.serving import running
+from hublet.serving import running, working
 from hublet.testing.child import store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
@@ -74,6 +74,7 @@ class HubFactory:
             async with database.read() as conn:
                 housekeeping = await store.list_kinds(conn)
             worker = Worker(database)
+            await stack.enter_async_context(working(database, worker))
             app = await stack.enter_async_context(running(database, worker, ssh=ssh))
             # Processes of jobs end first: a worker would leave them running.
             stack.push_async_callback(worker.end_jobs)

@@ -12,12 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import hublet.app  # noqa: F401 - before the settings are known there is time for it
 from hublet.cli.local_hub import run_loop
 from hublet.core.config import ConfigurationError, ServerSettings, Settings, load
 from hublet.core.ids import random_bytes
 from hublet.core.logs import configure
 from hublet.core.startup import CannotStart
-from hublet.serving import Server
+from hublet.serving import Server, spare_collections
 from hublet.testing.child import store
 from hublet.testing.child.control import Control
 from hublet.testing.child.hubs import HubFactory
@@ -100,11 +101,12 @@ async def _serve(
 ) -> None:
     """Serve and run control commands until the tests close the pipe, or a signal comes."""
 
-    def when_ready() -> None:
+    def when_listening() -> None:
+        spare_collections()
         reply(json.dumps(first) + "\n")
 
     settings = ServerSettings(test_mode=True, stop_grace_seconds=0)
-    server = Server(switch, settings, when_ready=when_ready)
+    server = Server(switch, settings, when_listening=when_listening)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     running = asyncio.create_task(_serve_control(control.run, reply))
     await asyncio.wait([serving, running], return_when=asyncio.FIRST_COMPLETED)
