@@ -4,7 +4,7 @@ from cli.hublet_command import Hublet, in_hub
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 from hublet.oauth.apps import service
-from hublet.oauth.apps.service import find_app, is_secret_of
+from hublet.oauth.apps.service import find_app, find_secret_of
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
 from hublet.tokens.records import Scope
 
@@ -64,7 +64,7 @@ def test_a_new_secret_is_printed_alone(hublet: Hublet, settings: Settings, acme:
     async def fits(conn: Connection) -> bool:
         app = await find_app(conn, row["clientId"])
         assert app is not None
-        return await is_secret_of(conn, app, created.out.strip())
+        return await find_secret_of(conn, app, created.out.strip()) is not None
 
     assert created.err == (
         f"Created the app Engine with the client id {row['clientId']}. "

@@ -313,11 +313,12 @@ async def _a_token_of(database: Database, app: OAuthApp, user_id: str, access_id
     permission = Permission(user_id=user_id, app_id=app.id, scopes=frozenset())
     async with database.transaction() as conn:
         await access.begin(conn, permission, Via.code, origin=Origin(), access_id=access_id)
-        _, value = await tokens.issue_to_app(
-            conn, kind=TokenKind.oauth, user_id=user_id, name="app", grants=Grants(),
+        token = tokens.new_app_token(
+            conn.hub, kind=TokenKind.oauth, user_id=user_id, name="app", grants=Grants(),
             expires_at=app.created_at.replace(year=2100), app_id=app.id, access_id=access_id,
         )  # fmt: skip
-    return value
+        await tokens.add_tokens(conn, [token])
+    return token[1]
 
 
 async def test_a_deleted_app_is_gone_with_all_access_to_it(

@@ -35,8 +35,8 @@ async def test_an_allowed_request_gives_the_app_a_code(
     )
 
     assert told == {"code": told["code"], "state": "s1", "iss": ISSUER}
-    async with database.read() as conn:
-        code = await codes.find(conn, told["code"])
+    async with database.transaction() as conn:
+        [code] = await codes.lock(conn, [told["code"]])
     assert code is not None
     content = code.content
     assert (content.permission.user_id, content.permission.app_id) == (session.user_id, app.id)

@@ -10,7 +10,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.sealing import KeyRing
 from hublet.oauth.apps import client_secrets
-from hublet.oauth.apps.service import find_app, is_secret_of
+from hublet.oauth.apps.service import find_app, find_secret_of
 from hublet.tokens.format import has_valid_checksum
 from oauth.app_requests import PATH, create_app, create_secret, show_app
 from people import Headers
@@ -21,7 +21,7 @@ async def works(database: Database, client_id: str, value: str) -> bool:
     async with database.read() as conn:
         app = await find_app(conn, client_id)
         assert app is not None
-        return await is_secret_of(conn, app, value)
+        return await find_secret_of(conn, app, value) is not None
 
 
 async def test_a_secret_is_shown_once_and_never_again(

@@ -40,8 +40,8 @@ def chosen_in(page: httpx2.Response) -> dict[str, bool]:
 
 async def organizations_of(database: Database, response: httpx2.Response) -> frozenset[str]:
     """Return the organizations that the code in an answer stands for."""
-    async with database.read() as conn:
-        code = await codes.find(conn, redirect_parameters(response)["code"])
+    async with database.transaction() as conn:
+        [code] = await codes.lock(conn, [redirect_parameters(response)["code"]])
     assert code is not None
     return code.content.permission.organization_ids
 

@@ -128,6 +128,36 @@ async def test_an_older_ancestor_ends_the_access_too_and_the_owner_is_notified_o
     assert len(await published_events(database, AccessEnded)) == 1
 
 
+async def test_what_ends_an_access_ends_it_for_all_who_are_served_with_it(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    app, other = await an_app(database), await an_app(database)
+    oldest = (await tokens_of(client, database, app))["refresh_token"]
+    latest = (await refreshed(client, app, oldest)).json()["refresh_token"]
+    bystander = (await tokens_of(client, database, other))["refresh_token"]
+    later(seconds=61)
+
+    _, reused, good = await asyncio.gather(
+        refreshed(client, app, latest),
+        refreshed(client, app, oldest),
+        refreshed(client, other, bystander),
+    )
+    # Whoever was served first.
+    last = await refreshed(client, app, latest)
+
+    assert error_of(reused) == error_of(last) == (400, "invalid_grant")
+    assert await works(client, good.json()["access_token"])
+    assert await count_live_tokens(database, app) == 0
+
+
+async def count_live_tokens(database: Database, app: TestApp) -> int:
+    async with database.read() as conn:
+        found: int = await conn.fetch_value(
+            "SELECT count(*) FROM tokens WHERE app_id = $1 AND revoked_at IS NULL", app.app.id
+        )
+    return found
+
+
 async def test_the_end_of_one_access_leaves_the_others_alone(
     client: httpx2.AsyncClient, database: Database
 ) -> None:

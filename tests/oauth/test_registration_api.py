@@ -20,7 +20,7 @@ from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.first_start import prepare
 from hublet.oauth import pruning
-from hublet.oauth.apps.service import find_app, is_secret_of
+from hublet.oauth.apps.service import find_app, find_secret_of
 from hublet.oauth.records import AppKind, OAuthApp
 from hublet.oauth.routes import REGISTRATIONS
 from hublet.tokens.records import ALL_SCOPES, Scope
@@ -113,7 +113,7 @@ async def test_who_does_not_say_none_gets_a_secret(
     assert app is not None
     assert (app.confidential, app.scopes) == (True, ALL_SCOPES)
     async with database.read() as conn:
-        assert await is_secret_of(conn, app, registered["client_secret"])
+        assert await find_secret_of(conn, app, registered["client_secret"])
 
 
 async def test_a_type_of_content_is_not_needed(client: httpx2.AsyncClient) -> None:

@@ -24,6 +24,7 @@ from oauth.token_flows import (
     a_code,
     an_app,
     basic,
+    bearer,
     error_of,
     redemption,
     refreshed,
@@ -563,6 +564,38 @@ async def test_of_many_redemptions_at_once_one_succeeds(
     answers = await asyncio.gather(*(client.post(TOKEN, data=body) for _ in range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [200] + [400] * 7
+
+
+async def test_requests_that_come_together_are_served_together_and_each_by_itself(
+    client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, other = await an_app(database), await an_app(database, secret=True)
+    codes = [await a_code(database, app, user=f"user-{number}") for number in range(20)]
+    used = redemption(await a_code(database, app), client_id=app.client_id)
+    await client.post(TOKEN, data=used)
+    foreign = redemption(await a_code(database, other), client_id=app.client_id)
+    wrong = redemption(await a_code(database, app), client_id=app.client_id, code_verifier="w" * 43)
+    transactions = 0
+    transaction = database.transaction
+
+    def counted() -> object:
+        nonlocal transactions
+        transactions += 1
+        return transaction()
+
+    monkeypatch.setattr(database, "transaction", counted)
+    bodies = [redemption(code, client_id=app.client_id) for code in codes]
+    answers = await asyncio.gather(
+        *(client.post(TOKEN, data=body) for body in [*bodies, used, foreign, wrong])
+    )
+
+    assert [each.status_code for each in answers] == [200] * 20 + [400] * 3
+    whoami = [
+        await client.get("/api/whoami-v2", headers=bearer(each.json()["access_token"]))
+        for each in answers[:20]
+    ]
+    assert [each.json()["name"] for each in whoami] == [f"user-{number}" for number in range(20)]
+    assert transactions < 12
 
 
 async def test_several_processes_agree_on_who_redeems_a_code(

@@ -63,8 +63,8 @@ async def _for_owner(database: Database, owner_id: str, owner_type: str) -> Head
 async def _of_app(database: Database) -> Headers:
     user = await a_user(database, "ada")
     async with database.transaction() as conn:
-        _, value = await tokens.issue_to_app(
-            conn,
+        issued = tokens.new_app_token(
+            conn.hub,
             kind=TokenKind.oauth,
             user_id=user.id,
             name="an app",
@@ -73,4 +73,5 @@ async def _of_app(database: Database) -> Headers:
             app_id=new_object_id(),
             access_id=new_object_id(),
         )
-    return {"Authorization": f"Bearer {value}"}
+        await tokens.add_tokens(conn, [issued])
+    return {"Authorization": f"Bearer {issued[1]}"}

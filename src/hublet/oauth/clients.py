@@ -3,11 +3,14 @@
 """
 
 from base64 import b64decode
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from urllib.parse import unquote_plus
 
-from hublet.core.clock import from_micros
+from hublet.core.clock import from_micros, micros, monotonic
 from hublet.core.database import Database, Reader
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.dataclasses import dataclass
 from hublet.oauth.apps import service as apps
 from hublet.oauth.client_metadata.service import resolve_document_app
@@ -88,19 +91,77 @@ def _parse_basic(header: str) -> ClientCredentials:
     )
 
 
-async def authenticate(conn: Reader, credentials: ClientCredentials) -> OAuthApp:
-    """Return the app that sends a request.
+class ClientCache:
+    """Authenticates apps; those that proved who they are, by what they sent, for at most a second.
 
-    An app with a secret must prove it, one without must not try to. An unknown app, a wrong secret
-    and a missing one get the same response after the same work.
+    Only credentials that work are remembered, so guesses cannot fill it, and every refusal is the same
+    work: an unknown app, a wrong secret and a missing one cannot be told apart. Whatever was remembered
+    before an app or a secret changed counts for nothing once that is committed in this process, or
+    heard of from another.
     """
-    if not credentials.is_given:
-        raise InvalidClient("client_id is required.")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        settings = database.hub.settings.tokens
+        self._seconds = settings.cache_seconds
+        self._size = settings.cache_size
+        # Until when they are remembered, and when the secret expires.
+        self._known: OrderedDict[ClientCredentials, tuple[float, AuthenticatedApp]] = OrderedDict()
+        self._open = ExitStack()
+        self._changes = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
+        self._wakes = 0
+
+    async def authenticate(self, credentials: ClientCredentials) -> OAuthApp:
+        """Return the app that sends a request.
+
+        An app with a secret must prove it, one without must not try to. An unknown app, a wrong secret
+        and a missing one get the same response after the same work.
+        """
+        known = self._find_known(credentials)
+        if known is not None and not known.is_past:
+            return known.app
+        if not credentials.is_given:
+            raise InvalidClient("client_id is required.")
+        # What was read before a change must not be remembered after it.
+        wakes = self._changes.wakes
+        async with self._database.read() as conn:
+            found = await _find_app(conn, credentials)
+        if self._seconds and wakes == self._changes.wakes:
+            self._known[credentials] = (monotonic() + self._seconds, found)
+            self._known.move_to_end(credentials)
+            if len(self._known) > self._size:
+                self._known.popitem(last=False)
+        return found.app
+
+    def _find_known(self, credentials: ClientCredentials) -> "AuthenticatedApp | None":
+        # Looking costs nothing and leaves no moment between a change and its effect.
+        if self._wakes != self._changes.wakes:
+            self._known.clear()
+            self._wakes = self._changes.wakes
+        until, found = self._known.get(credentials, (0.0, None))
+        return found if until > monotonic() else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthenticatedApp:
+    app: OAuthApp
+    # When the secret expires that was shown.
+    expires_at: int | None = None
+
+    @property
+    def is_past(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= micros()
+
+
+async def _find_app(conn: Reader, credentials: ClientCredentials) -> AuthenticatedApp:
     for client_id, secret in credentials.pairs():
         app = await apps.find_app(conn, client_id)
-        fits = secret is not None and await apps.is_secret_of(conn, app or _UNKNOWN_APP, secret)
-        if app is not None and (fits if app.confidential else secret is None):
-            return app
+        fitting = None
+        if secret is not None:
+            fitting = await apps.find_secret_of(conn, app or _UNKNOWN_APP, secret)
+        if app is not None and (fitting is not None if app.confidential else secret is None):
+            expires_at = None if fitting is None else fitting.expires_at
+            return AuthenticatedApp(app=app, expires_at=expires_at)
     raise InvalidClient
 
 

@@ -6,10 +6,13 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Request, Response, Security
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from hublet.core.database import Reader
-from hublet.core.http import Conn, FastRoute, ReadConn, Router
+from hublet.core.database import Database, Reader
+from hublet.core.errors import InvalidRequest
+from hublet.core.http import Conn, FastRoute, Router
 from hublet.core.http.error_responses import set_error_form
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.static_files import Document, document_response
@@ -45,7 +48,8 @@ from hublet.oauth.schemas import (
     Userinfo,
     form_body,
 )
-from hublet.tokens.auth import Credentials, OpenIdUser, caller_of
+from hublet.tokens.auth import caller_of, identify
+from hublet.tokens.cache import CallerCache
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope, TokenRole
 
@@ -130,32 +134,32 @@ async def get_jwks(request: Request, database: Db) -> Response:
     return document_response(request, Document(body=body, media_type="application/json"))
 
 
-async def _caller_of_form(request: Request, _credentials: Credentials) -> Caller:
-    """Return the caller of the token in the header, or in a form as RFC 6750, 2.2, allows."""
+async def get_userinfo(request: Request) -> bytes:
+    """Tell who the token acts for, as far as its scopes reach."""
+    return await _render_userinfo(request)
+
+
+async def post_userinfo(request: Request) -> bytes:
+    """Tell the same; the token may stand in a form as `access_token` (RFC 6750, 2.2)."""
     exchange = exchange_of(request)
     if exchange.authorization is None:
-        async with request.form() as form:
-            if isinstance(token := form.get("access_token"), str):
-                exchange.authorization = f"Bearer {token}"
+        try:
+            async with request.form() as form:
+                token = form.get("access_token")
+        except (HTTPException, ClientDisconnect):
+            raise InvalidRequest("The form cannot be read.") from None
+        if isinstance(token, str):
+            exchange.authorization = f"Bearer {token}"
+    return await _render_userinfo(request)
+
+
+async def _render_userinfo(request: Request) -> bytes:
     caller = await caller_of(request)
     if Scope.openid not in caller.scopes:
         raise ScopeNeeded([Scope.openid])
-    return caller
-
-
-_FormUser = Annotated[Caller, Depends(_caller_of_form)]
-
-
-@router.get("/oauth/userinfo", response_model=Userinfo)
-async def get_userinfo(conn: ReadConn, caller: OpenIdUser) -> dict[str, Any]:
-    """Tell who the token acts for, as far as its scopes reach."""
-    return await _claims_of_caller(conn, caller)
-
-
-@router.post("/oauth/userinfo", response_model=Userinfo)
-async def post_userinfo(conn: ReadConn, caller: _FormUser) -> dict[str, Any]:
-    """Tell the same; the token may stand in a form as `access_token`."""
-    return await _claims_of_caller(conn, caller)
+    database: Database = request.app.state.database
+    async with database.read() as conn:
+        return msgspec.json.encode(await _claims_of_caller(conn, caller))
 
 
 async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
@@ -168,6 +172,17 @@ async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
         # A person's own token selects nothing: it reaches every organization of its user.
         scopes = scopes | {Scope.read_memberships}
     return await claims_of(conn, caller.user_id, scopes, selected)
+
+
+for method, userinfo in (("GET", get_userinfo), ("POST", post_userinfo)):
+    router.add_api_route(
+        "/oauth/userinfo",
+        userinfo,
+        methods=[method],
+        response_model=Userinfo,
+        dependencies=[Security(identify, scopes=[Scope.openid])],
+        route_class_override=FastRoute,
+    )
 
 
 async def issue_tokens(request: Request) -> Response:
@@ -239,8 +254,10 @@ router.add_api_route(
 
 async def introspect_oauth_token(request: Request) -> bytes:
     """Tell an app with a secret whether a token of its own works, and what it may do."""
-    database = grant_context_of(request).database
-    return msgspec.json.encode(await service.introspect(database, await read_request(request)))
+    callers: CallerCache = request.app.state.callers
+    return msgspec.json.encode(
+        await service.introspect(grant_context_of(request), callers, await read_request(request))
+    )
 
 
 router.add_api_route(

@@ -6,14 +6,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.database import Connection, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.limits import RateLimit, raise_when_exceeded
 from hublet.oauth import devices
 from hublet.oauth.access import issuance
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
-from hublet.oauth.clients import authenticate, resolve_app
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import InvalidClient, OAuthError, UnknownApp
 from hublet.oauth.grants import GRANTS
 from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest
@@ -22,8 +22,9 @@ from hublet.oauth.records import OAuthApp, StartedDevice
 from hublet.oauth.scopes import format_scopes, scopes_requested_by
 from hublet.tokens import service as tokens
 from hublet.tokens import store as token_store
+from hublet.tokens.cache import CallerCache
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Scope, TokenRecord
+from hublet.tokens.records import Caller, Scope, TokenRecord
 
 DEVICE_PAGE = "/device"
 DEVICE_LOGINS = RateLimit(name="device", quota=120, window_seconds=900)
@@ -77,7 +78,8 @@ async def start_device_login(context: GrantContext, request: TokenRequest) -> di
     raise_when_exceeded(context.limiter.count(DEVICE_LOGINS, request.address))
     if request.credentials.client_id is not None:
         await _resolve_client(context, request.credentials.client_id)
-    started = await context.write(partial(_start_device_login, request))
+    app = await context.clients.authenticate(request.credentials)
+    started = await context.write(partial(_start_device_login, app, request))
     address = context.database.hub.settings.base_url + DEVICE_PAGE
     return {
         "device_code": started.device_code,
@@ -97,33 +99,38 @@ async def _resolve_client(context: GrantContext, client_id: str) -> None:
         raise InvalidClient from None
 
 
-async def _start_device_login(request: TokenRequest, conn: Connection) -> StartedDevice:
-    app = await authenticate(conn, request.credentials)
+async def _start_device_login(
+    app: OAuthApp, request: TokenRequest, conn: Connection
+) -> StartedDevice:
     scopes = scopes_requested_by(app, request.find("scope"))
     return await devices.start(conn, app, scopes, address=request.address, agent=request.agent)
 
 
-async def introspect(database: Database, request: TokenRequest) -> dict[str, Any]:
+async def introspect(
+    context: GrantContext, callers: CallerCache, request: TokenRequest
+) -> dict[str, Any]:
     """Return what a token of the app's own may do; any other one is inactive."""
     value = request.get("token")
-    async with database.read() as conn:
-        app = await authenticate(conn, request.credentials)
-        if not app.confidential:
-            raise InvalidClient("Introspection is for apps with a secret.")
-        return await _introspect_access_token(conn, app, value) or await _introspect_refresh_token(
-            conn, app, value
-        )
+    app = await context.clients.authenticate(request.credentials)
+    if not app.confidential:
+        raise InvalidClient("Introspection is for apps with a secret.")
+    caller = await callers.look_at(value)
+    base_url = context.database.hub.settings.base_url
+    active = _introspect_access_token(app, caller, base_url=base_url)
+    if active is not None:
+        return active
+    async with context.database.read() as conn:
+        return await _introspect_refresh_token(conn, app, value)
 
 
-async def _introspect_access_token(
-    conn: Reader, app: OAuthApp, value: str
+def _introspect_access_token(
+    app: OAuthApp, caller: Caller | None, *, base_url: str
 ) -> dict[str, Any] | None:
-    caller = await tokens.find_caller(conn, value)
     if caller is None or caller.token.app_id != app.id or caller.token.expires_at is None:
         return None
     token = caller.token
     return _active_response(
-        conn,
+        base_url,
         app,
         {
             "scope": format_scopes(_granted_scopes(token)),
@@ -152,7 +159,7 @@ async def _introspect_refresh_token(conn: Reader, app: OAuthApp, value: str) -> 
     if permission.app_id != app.id:
         return INACTIVE
     return _active_response(
-        conn,
+        conn.hub.settings.base_url,
         app,
         {
             "scope": format_scopes(permission.scopes),
@@ -165,14 +172,13 @@ async def _introspect_refresh_token(conn: Reader, app: OAuthApp, value: str) -> 
 
 
 def _active_response(
-    conn: Reader,
+    base_url: str,
     app: OAuthApp,
     about: dict[str, Any],
     *,
     issued_at: datetime,
     expires_at: datetime,
 ) -> dict[str, Any]:
-    base_url = conn.hub.settings.base_url
     return {
         "active": True,
         "client_id": app.client_id,
@@ -187,11 +193,11 @@ def _active_response(
 async def revoke(context: GrantContext, request: TokenRequest) -> None:
     """Revoke a token of the app's own; any other stays, and the response is the same."""
     value = request.get("token")
-    await context.write(partial(_revoke, request, value))
+    app = await context.clients.authenticate(request.credentials)
+    await context.write(partial(_revoke, app, value))
 
 
-async def _revoke(request: TokenRequest, value: str, conn: Connection) -> None:
-    app = await authenticate(conn, request.credentials)
+async def _revoke(app: OAuthApp, value: str, conn: Connection) -> None:
     token = await tokens.find_by_value(conn, value)
     if token is None or token.app_id != app.id:
         return

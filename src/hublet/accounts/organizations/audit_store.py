@@ -25,7 +25,19 @@ async def record(
     details: Mapping[str, Any] | None = None,
 ) -> None:
     """Add a line in the transaction of the change it describes: both are committed, or neither."""
-    line = AuditEntry(
+    line = new_entry(organization_id, actor, action, target=target, details=details)
+    await record_many(conn, [line])
+
+
+def new_entry(
+    organization_id: str,
+    actor: Actor,
+    action: str,
+    *,
+    target: str,
+    details: Mapping[str, Any] | None = None,
+) -> AuditEntry:
+    return AuditEntry(
         id=new_object_id(),
         organization_id=organization_id,
         actor_id=actor.id,
@@ -36,14 +48,20 @@ async def record(
         address=actor.address,
         at=now(),
     )
-    await _add(conn, line)
 
 
-async def _add(conn: Connection, line: AuditEntry) -> None:
-    await conn.execute(
+async def record_many(conn: Connection, lines: Iterable[AuditEntry]) -> None:
+    """Add lines in the transaction of the changes that they describe."""
+    await conn.execute_many(
         f"INSERT INTO audit_log ({_AUDIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        line.id, line.organization_id, line.actor_id, line.actor_name, line.action, line.target,
-        msgspec.json.encode(line.details).decode(), line.address, to_micros(line.at),
+        [
+            (
+                line.id, line.organization_id, line.actor_id, line.actor_name, line.action,
+                line.target, msgspec.json.encode(line.details).decode(), line.address,
+                to_micros(line.at),
+            )
+            for line in lines
+        ],
     )  # fmt: skip
 
 

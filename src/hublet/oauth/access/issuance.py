@@ -1,12 +1,12 @@
 """Issuance of tokens from an access: an access token, and mostly a refresh token, which is found by its value
 and replaced when it is used.
 
-Tokens are generated first and stored later, so that the sealed response, which depends on their values,
-can be written in the statement that claims the right to issue them. It is sealed with a key made from the
-refresh token that was used: neither the database nor the hub's key ring opens it, only a client that sends
-that token once more.
+Tokens are generated first and stored later, those of many requests at once. The sealed response is sealed
+with a key made from the refresh token that was used: neither the database nor the hub's key ring opens it,
+only a client that sends that token once more.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import sha256
 
@@ -37,6 +37,8 @@ class UnsavedTokens:
     issued: IssuedTokens
     access_token: tuple[TokenRecord, str]
     refresh_token: tuple[TokenRecord, str]
+    access_id: str
+    generation: int
 
 
 async def issue_tokens(
@@ -44,13 +46,20 @@ async def issue_tokens(
 ) -> IssuedTokens:
     """Issue the first two tokens of an access."""
     unsaved = generate_tokens(conn.hub, app, access, holder=holder, scopes=scopes)
-    await save_tokens(conn, unsaved, access, generation=1)
+    await save_tokens(conn, [unsaved])
     return unsaved.issued
 
 
 def generate_tokens(
-    hub: Hub, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
+    hub: Hub,
+    app: OAuthApp,
+    access: Access,
+    *,
+    holder: Holder,
+    scopes: frozenset[Scope],
+    generation: int = 1,
 ) -> UnsavedTokens:
+    """Make the tokens of an access; a later generation replaces the refresh token before it."""
     access_token, seconds = _generate_access_token(hub, app, access, holder=holder, scopes=scopes)
     refresh_token = tokens.new_app_token(
         hub,
@@ -68,16 +77,23 @@ def generate_tokens(
         scopes=scopes,
         refresh_token=refresh_token[1],
     )
-    return UnsavedTokens(issued=issued, access_token=access_token, refresh_token=refresh_token)
+    return UnsavedTokens(
+        issued=issued,
+        access_token=access_token,
+        refresh_token=refresh_token,
+        access_id=access.id,
+        generation=generation,
+    )
 
 
-async def save_tokens(
-    conn: Connection, unsaved: UnsavedTokens, access: Access, *, generation: int
-) -> None:
-    """Store generated tokens; a later generation of the refresh token replaces the one before."""
-    await tokens.add_tokens(conn, [unsaved.access_token, unsaved.refresh_token])
-    refresh_id = unsaved.refresh_token[0].id
-    await store.add_refresh_token(conn, refresh_id, access_id=access.id, generation=generation)
+async def save_tokens(conn: Connection, unsaved: Sequence[UnsavedTokens]) -> None:
+    """Store generated tokens."""
+    await tokens.add_tokens(
+        conn, [token for each in unsaved for token in (each.access_token, each.refresh_token)]
+    )
+    await store.add_refresh_tokens(
+        conn, [(each.refresh_token[0].id, each.access_id, each.generation) for each in unsaved]
+    )
 
 
 async def issue_access_token(
@@ -129,11 +145,11 @@ async def find_refresh_token(conn: Reader, value: str) -> RefreshToken | None:
     return await store.find_refresh_token(conn, digests_of(conn.hub.keys, value))
 
 
-async def replace_refresh_token(
-    conn: Connection, refresh: RefreshToken, *, sealed_response: bytes
-) -> bool:
-    """Claim the right to issue the successor of a token; False when another request was faster."""
-    return await store.replace_refresh_token(conn, refresh.token_id, sealed_answer=sealed_response)
+async def lock_refresh_tokens(conn: Connection, values: Sequence[str]) -> list[RefreshToken | None]:
+    """Like `find_refresh_token` for many; nobody else uses or ends them before the commit."""
+    digests = [digests_of(conn.hub.keys, value) for value in values]
+    found = await store.lock_refresh_tokens(conn, [one for each in digests for one in each])
+    return [next((found[one] for one in each if one in found), None) for each in digests]
 
 
 def seal_response(issued: IssuedTokens, *, used_token: str) -> bytes:

@@ -1,6 +1,7 @@
 """Rules of accesses: begin one, find its holder, end it with everything that was issued from it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from hublet.core.clock import now
@@ -10,7 +11,7 @@ from hublet.core.outbox import publish_many
 from hublet.events import AccessEnded
 from hublet.oauth.access import store
 from hublet.oauth.access.records import EndReason, Holder, Origin
-from hublet.oauth.errors import invalid_grant
+from hublet.oauth.errors import OAuthError, invalid_grant
 from hublet.oauth.records import Access, Permission, Via
 from hublet.tokens import service as tokens
 
@@ -18,8 +19,7 @@ from hublet.tokens import service as tokens
 MAX_ACCESS_LIFE = timedelta(days=90)
 
 
-async def begin(
-    conn: Connection,
+def new_access(
     permission: Permission,
     via: Via,
     *,
@@ -27,9 +27,9 @@ async def begin(
     life: timedelta = MAX_ACCESS_LIFE,
     access_id: str | None = None,
 ) -> Access:
-    """Store an access for a permission; `access_id` is the id that a code was marked with."""
+    """Make an access for a permission; `access_id` is the id that a code was marked with."""
     at = now()
-    access = Access(
+    return Access(
         id=access_id or new_object_id(),
         permission=permission,
         via=via,
@@ -41,7 +41,19 @@ async def begin(
         last_used_at=at,
         expires_at=at + life,
     )
-    await store.add(conn, access)
+
+
+async def begin(
+    conn: Connection,
+    permission: Permission,
+    via: Via,
+    *,
+    origin: Origin,
+    access_id: str | None = None,
+) -> Access:
+    """Store a new access for a permission."""
+    access = new_access(permission, via, origin=origin, access_id=access_id)
+    await store.add(conn, [access])
     return access
 
 
@@ -77,11 +89,35 @@ async def end_exchanged(
     await end(conn, ids, EndReason.lapsed)
 
 
+async def list_holders(
+    conn: Reader, permissions: Sequence[Permission]
+) -> list[Holder | OAuthError]:
+    """Return for each permission the person, with the selected organizations that they still belong to.
+
+    It is an error in their place when the account is disabled.
+    """
+    persons = await store.list_holders(
+        conn,
+        {each.user_id for each in permissions},
+        organization_ids=frozenset[str]().union(*(each.organization_ids for each in permissions)),
+    )
+    return [_holder_of(each, persons.get(each.user_id)) for each in permissions]
+
+
+def _holder_of(permission: Permission, person: Holder | None) -> Holder | OAuthError:
+    if person is None:
+        return invalid_grant("The account that allowed this is disabled.")
+    selected = {
+        organization_id: name
+        for organization_id, name in person.organizations.items()
+        if organization_id in permission.organization_ids
+    }
+    return replace(person, organizations=selected)
+
+
 async def get_holder(conn: Reader, permission: Permission) -> Holder:
     """Return the person with the selected organizations that they still belong to."""
-    holder = await store.find_holder(
-        conn, permission.user_id, organization_ids=permission.organization_ids
-    )
-    if holder is None:
-        raise invalid_grant("The account that allowed this is disabled.")
+    (holder,) = await list_holders(conn, [permission])
+    if isinstance(holder, OAuthError):
+        raise holder
     return holder

@@ -1,7 +1,7 @@
 """SQL of accesses and of refresh tokens."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -17,15 +17,21 @@ ACCESS_COLUMNS = (
 )
 
 
-async def add(conn: Connection, access: Access) -> None:
-    permission = access.permission
-    await conn.execute(
+async def add(conn: Connection, accesses: Iterable[Access]) -> None:
+    await conn.execute_many(
         """
         INSERT INTO oauth_accesses
             (id, user_id, app_id, via, scopes, organization_ids, session_id, authenticated_at,
              address, agent, created_at, last_used_at, expires_at, resource)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         """,
+        [_row_values(access) for access in accesses],
+    )
+
+
+def _row_values(access: Access) -> tuple[object, ...]:
+    permission = access.permission
+    return (
         access.id, permission.user_id, permission.app_id, access.via, to_json_list(permission.scopes),
         to_json_list(permission.organization_ids), access.session_id,
         to_micros(access.authenticated_at) if access.authenticated_at else None, access.address,
@@ -41,15 +47,12 @@ async def find(conn: Reader, access_id: str) -> Access | None:
     return access_record(row) if row else None
 
 
-async def use(conn: Connection, access_id: str) -> bool:
-    """Set the time of the last use; False when the access has ended.
-
-    The row stays locked: a request that ends the access waits, and then revokes what is issued.
-    """
-    return await conn.execute(
-        "UPDATE oauth_accesses SET last_used_at = $1 WHERE id = $2 AND ended_at IS NULL",
-        micros(), access_id,
-    ) == 1  # fmt: skip
+async def use(conn: Connection, access_ids: Iterable[str]) -> None:
+    """Set the time of the last use."""
+    await conn.execute(
+        "UPDATE oauth_accesses SET last_used_at = $1 WHERE id IN each($2)",
+        micros(), json.dumps(list(access_ids)),
+    )  # fmt: skip
 
 
 async def list_of(conn: Reader, user_id: str) -> list[Access]:
@@ -106,11 +109,17 @@ async def find_id_of_token(conn: Reader, token_id: str) -> str | None:
 async def end(
     conn: Connection, access_ids: Collection[str], reason: EndReason
 ) -> list[tuple[str, str, str]]:
-    """End accesses; return user, app and the app's name of each that had not ended before."""
+    """End accesses; return user, app and the app's name of each that had not ended before.
+
+    They are locked in the order in which a refresh locks its own.
+    """
     rows = await conn.fetch_all(
         """
         UPDATE oauth_accesses SET ended_at = $1, end_reason = $2
-        WHERE id IN each($3) AND ended_at IS NULL
+        WHERE id IN (
+            SELECT a.id FROM oauth_accesses a
+            WHERE a.id IN each($3) AND a.ended_at IS NULL ORDER BY a.id /* lock a */
+        ) AND ended_at IS NULL
         RETURNING user_id, app_id,
             (SELECT p.name FROM oauth_apps p WHERE p.id = oauth_accesses.app_id) AS app_name
         """,
@@ -131,26 +140,31 @@ async def remove_expired(conn: Connection, *, before: int, limit: int) -> int:
     return len(rows)
 
 
-async def find_holder(
-    conn: Reader, user_id: str, *, organization_ids: Collection[str]
-) -> Holder | None:
-    """Return the person and those of these organizations they belong to; None when disabled."""
+async def list_holders(
+    conn: Reader, user_ids: Iterable[str], *, organization_ids: Iterable[str]
+) -> dict[str, Holder]:
+    """Return who of these persons is not disabled, with those of these organizations they belong to."""
     rows = await conn.fetch_all(
         """
-        SELECT u.name AS user_name, o.id, o.name FROM users u
+        SELECT u.id AS user_id, u.name AS user_name, o.id, o.name FROM users u
         LEFT JOIN memberships m ON m.user_id = u.id AND m.organization_id IN each($2)
         LEFT JOIN organizations o ON o.id = m.organization_id
-        WHERE u.id = $1 AND u.disabled_at IS NULL
+        WHERE u.id IN each($1) AND u.disabled_at IS NULL
         """,
-        user_id, json.dumps(list(organization_ids)),
+        json.dumps(list(user_ids)), json.dumps(list(organization_ids)),
     )  # fmt: skip
-    if not rows:
-        return None
-    return Holder(
-        user_id=user_id,
-        user_name=rows[0]["user_name"],
-        organizations={row["id"]: row["name"] for row in rows if row["id"] is not None},
-    )
+    organizations: dict[str, dict[str, str]] = {row["user_id"]: {} for row in rows}
+    for row in rows:
+        if row["id"] is not None:
+            organizations[row["user_id"]][row["id"]] = row["name"]
+    return {
+        row["user_id"]: Holder(
+            user_id=row["user_id"],
+            user_name=row["user_name"],
+            organizations=organizations[row["user_id"]],
+        )
+        for row in rows
+    }
 
 
 def access_record(row: Row) -> Access:
@@ -169,41 +183,51 @@ def access_record(row: Row) -> Access:
     )
 
 
-async def add_refresh_token(
-    conn: Connection, token_id: str, *, access_id: str, generation: int
-) -> None:
-    await conn.execute(
-        "INSERT INTO oauth_refreshes (token_id, access_id, generation) VALUES ($1, $2, $3)",
-        token_id, access_id, generation,
-    )  # fmt: skip
+async def add_refresh_tokens(conn: Connection, rows: Iterable[tuple[str, str, int]]) -> None:
+    """Add refresh tokens by id, access and generation."""
+    await conn.execute_many(
+        "INSERT INTO oauth_refreshes (token_id, access_id, generation) VALUES ($1, $2, $3)", rows
+    )
+
+
+_REFRESH_TOKENS = f"""
+    SELECT {ACCESS_COLUMNS}, r.token_id, r.generation, r.replaced_at, r.sealed_answer, t.digest,
+           t.revoked_at AS token_revoked_at, t.expires_at AS token_expires_at,
+           t.created_at AS token_created_at, u.name AS user_name
+    FROM tokens t
+    JOIN oauth_refreshes r ON r.token_id = t.id
+    JOIN oauth_accesses a ON a.id = r.access_id
+    LEFT JOIN users u ON u.id = a.user_id AND u.disabled_at IS NULL
+    WHERE t.digest IN each($1)
+"""
 
 
 async def find_refresh_token(conn: Reader, digests: Sequence[str]) -> RefreshToken | None:
-    row = await conn.fetch_one(
-        f"""
-        SELECT {ACCESS_COLUMNS}, r.token_id, r.generation, r.replaced_at, r.sealed_answer,
-               t.revoked_at AS token_revoked_at, t.expires_at AS token_expires_at,
-               t.created_at AS token_created_at, u.name AS user_name
-        FROM tokens t
-        JOIN oauth_refreshes r ON r.token_id = t.id
-        JOIN oauth_accesses a ON a.id = r.access_id
-        LEFT JOIN users u ON u.id = a.user_id AND u.disabled_at IS NULL
-        WHERE t.digest IN each($1)
-        """,
-        json.dumps(digests),
-    )
+    row = await conn.fetch_one(_REFRESH_TOKENS, json.dumps(digests))
     return _refresh_token_record(row) if row else None
 
 
-async def replace_refresh_token(conn: Connection, token_id: str, *, sealed_answer: bytes) -> bool:
-    """Mark a refresh token as replaced; False when another request was faster."""
-    return await conn.execute(
-        """
-        UPDATE oauth_refreshes SET replaced_at = $1, sealed_answer = $2
-        WHERE token_id = $3 AND replaced_at IS NULL
-        """,
-        micros(), sealed_answer, token_id,
-    ) == 1  # fmt: skip
+async def lock_refresh_tokens(conn: Connection, digests: Iterable[str]) -> dict[str, RefreshToken]:
+    """Return refresh tokens by their digests, locked with their accesses.
+
+    Nobody else replaces one before the transaction ends. A request that ends the access waits, and
+    then revokes what was issued.
+    """
+    rows = await conn.fetch_all(
+        f"{_REFRESH_TOKENS} ORDER BY a.id, t.id /* lock a, r */", json.dumps(list(digests))
+    )
+    return {row["digest"]: _refresh_token_record(row) for row in rows}
+
+
+async def replace_refresh_tokens(
+    conn: Connection, sealed_answers: Iterable[tuple[str, bytes]]
+) -> None:
+    """Mark locked refresh tokens, by id, as replaced."""
+    at = micros()
+    await conn.execute_many(
+        "UPDATE oauth_refreshes SET replaced_at = $1, sealed_answer = $2 WHERE token_id = $3",
+        [(at, sealed_answer, token_id) for token_id, sealed_answer in sealed_answers],
+    )
 
 
 def _refresh_token_record(row: Row) -> RefreshToken:

@@ -27,7 +27,7 @@ async def create(
     app = (await apps.lock_app(conn, actor, client_id)).app
     await store.expire_secrets(conn, app.id, at=to_micros(now() + overlap))
     await store.remove_expired_secrets(conn, app.id)
-    if len(await store.list_working_digests(conn, app.id)) >= MAX_SECRETS:
+    if len(await store.list_working_secrets(conn, app.id)) >= MAX_SECRETS:
         raise TooManySecrets(MAX_SECRETS)
     secret, value = await issue(conn, app.id)
     await apps.write_audit(

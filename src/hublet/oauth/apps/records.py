@@ -32,6 +32,14 @@ class ClientSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingSecret:
+    """A secret as requests are checked against it."""
+
+    digest: str
+    expires_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedApp:
     """An app as its managers see it."""
 

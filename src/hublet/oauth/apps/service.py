@@ -17,7 +17,7 @@ from hublet.core.ids import new_object_id, random_bytes
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import store
-from hublet.oauth.apps.records import ManagedApp
+from hublet.oauth.apps.records import ManagedApp, WorkingSecret
 from hublet.oauth.apps.schemas import CreateApp, UpdateApp
 from hublet.oauth.errors import AppNotFound, InvalidApp, TooManyApps
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, TOKEN_SECONDS, AppKind, OAuthApp
@@ -36,12 +36,15 @@ async def find_app(conn: Reader, client_id: str) -> OAuthApp | None:
     return await store.find(conn, client_id) if client_id.isprintable() else None
 
 
-async def is_secret_of(conn: Reader, app: OAuthApp, secret: str) -> bool:
+async def find_secret_of(conn: Reader, app: OAuthApp, secret: str) -> WorkingSecret | None:
     """Compare in constant time; a replaced secret counts until it expires."""
     digests = [digest.encode() for digest in tokens.digests_of(conn.hub.keys, secret)]
-    known = [each.encode() for each in await store.list_working_digests(conn, app.id)]
+    known = await store.list_working_secrets(conn, app.id)
     # All pairs are compared, whichever fits.
-    return sum(compare_digest(one, other) for one in digests for other in known) > 0
+    fitting = [
+        each for each in known for one in digests if compare_digest(one, each.digest.encode())
+    ]
+    return fitting[0] if fitting else None
 
 
 async def list_of(conn: Reader, *, user_id: str) -> list[ManagedApp]:

@@ -1,5 +1,7 @@
 """SQL of apps, of their secrets (only digests) and logos, and of the settings of organizations about apps:
 the terms of token exchange, and the member with an e-mail address.
+
+Whatever changes an app, its secrets or its logo wakes those who remember apps (`clients.ClientCache`).
 """
 
 import json
@@ -8,7 +10,15 @@ from collections.abc import Iterable, Sequence
 from hublet.accounts.records import OrganizationPlan
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.oauth.apps.records import ClientSecret, LeakedSecret, Logo, ManagedApp, logo_url
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
+from hublet.oauth.apps.records import (
+    ClientSecret,
+    LeakedSecret,
+    Logo,
+    ManagedApp,
+    WorkingSecret,
+    logo_url,
+)
 from hublet.oauth.records import DEFAULT_EXCHANGE_SECONDS, AppKind, ExchangeTerms, OAuthApp
 from hublet.oauth.scopes import scopes_from_json, to_json_list
 
@@ -119,6 +129,7 @@ async def add(conn: Connection, app: OAuthApp) -> bool:
 
 async def update(conn: Connection, app: OAuthApp) -> None:
     """Store what may change about an app; `updated_at` is now."""
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         """
         UPDATE oauth_apps SET name = $2, client_uri = $3, redirect_uris = $4, scopes = $5,
@@ -132,6 +143,7 @@ async def update(conn: Connection, app: OAuthApp) -> None:
 
 
 async def raise_revision(conn: Connection, app_id: str) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         "UPDATE oauth_apps SET revision = revision + 1, updated_at = $2 WHERE id = $1",
         app_id, micros(),
@@ -140,6 +152,7 @@ async def raise_revision(conn: Connection, app_id: str) -> None:
 
 async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
     """Remove apps with their secrets, logos, consents, accesses, codes and device codes."""
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute("DELETE FROM oauth_apps WHERE id IN each($1)", json.dumps(list(app_ids)))
 
 
@@ -223,6 +236,7 @@ async def find_logo(conn: Reader, app_id: str) -> Logo | None:
 
 
 async def put_logo(conn: Connection, app_id: str, logo: Logo) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         """
         INSERT INTO oauth_logos (app_id, media_type, content, updated_at) VALUES ($1, $2, $3, $4)
@@ -235,22 +249,24 @@ async def put_logo(conn: Connection, app_id: str, logo: Logo) -> None:
 
 async def remove_logo(conn: Connection, app_id: str) -> bool:
     """Remove the logo; False when there is none."""
+    conn.wake(CREDENTIALS_CHANNEL)
     return await conn.execute("DELETE FROM oauth_logos WHERE app_id = $1", app_id) == 1
 
 
-async def list_working_digests(conn: Reader, app_id: str) -> list[str]:
-    """Return the digests of the secrets that have not expired."""
+async def list_working_secrets(conn: Reader, app_id: str) -> list[WorkingSecret]:
+    """Return the secrets that have not expired."""
     rows = await conn.fetch_all(
         """
-        SELECT digest FROM oauth_secrets
+        SELECT digest, expires_at FROM oauth_secrets
         WHERE app_id = $1 AND (expires_at IS NULL OR expires_at > $2)
         """,
         app_id, micros(),
     )  # fmt: skip
-    return [row["digest"] for row in rows]
+    return [WorkingSecret(digest=row["digest"], expires_at=row["expires_at"]) for row in rows]
 
 
 async def add_secret(conn: Connection, app_id: str, secret: ClientSecret, *, digest: str) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         """
         INSERT INTO oauth_secrets (id, app_id, digest, hint, created_at, expires_at)
@@ -262,6 +278,7 @@ async def add_secret(conn: Connection, app_id: str, secret: ClientSecret, *, dig
 
 async def expire_secrets(conn: Connection, app_id: str, *, at: int) -> None:
     """Make every secret of an app expire then at the latest."""
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         """
         UPDATE oauth_secrets SET expires_at = $2
@@ -273,6 +290,7 @@ async def expire_secrets(conn: Connection, app_id: str, *, at: int) -> None:
 
 async def expire_reported_secrets(conn: Connection, digests: Iterable[str]) -> list[LeakedSecret]:
     """Make secrets expire now; return those that worked until now, with the owners of the apps."""
+    conn.wake(CREDENTIALS_CHANNEL)
     rows = await conn.fetch_all(
         """
         UPDATE oauth_secrets SET expires_at = $1
@@ -295,6 +313,7 @@ async def expire_reported_secrets(conn: Connection, digests: Iterable[str]) -> l
 
 
 async def remove_expired_secrets(conn: Connection, app_id: str) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute(
         "DELETE FROM oauth_secrets WHERE app_id = $1 AND expires_at <= $2", app_id, micros()
     )
@@ -302,26 +321,32 @@ async def remove_expired_secrets(conn: Connection, app_id: str) -> None:
 
 async def remove_secret(conn: Connection, app_id: str, secret_id: str) -> bool:
     """Remove one secret; False when the app has none of this id."""
+    conn.wake(CREDENTIALS_CHANNEL)
     return await conn.execute(
         "DELETE FROM oauth_secrets WHERE app_id = $1 AND id = $2", app_id, secret_id
     ) == 1  # fmt: skip
 
 
 async def remove_secrets(conn: Connection, app_id: str) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
     await conn.execute("DELETE FROM oauth_secrets WHERE app_id = $1", app_id)
 
 
-async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None:
-    row = await conn.fetch_one(
+async def list_terms(conn: Reader, app_ids: Iterable[str]) -> dict[str, ExchangeTerms]:
+    """Return the terms of the organizations that these apps are bound to, by the app's id."""
+    rows = await conn.fetch_all(
         """
-        SELECT o.id, o.name, o.plan, s.exchange_seconds FROM organizations o
+        SELECT a.id AS app_id, a.token_exchange, o.id, o.name, o.plan, s.exchange_seconds
+        FROM oauth_apps a JOIN organizations o ON o.id = a.organization_id
         LEFT JOIN oauth_organizations s ON s.organization_id = o.id
-        WHERE o.id = $1
+        WHERE a.id IN each($1)
         """,
-        organization_id,
+        json.dumps(list(app_ids)),
     )
-    if row is None:
-        return None
+    return {row["app_id"]: _terms_record(row) for row in rows if row["token_exchange"]}
+
+
+def _terms_record(row: Row) -> ExchangeTerms:
     seconds = row["exchange_seconds"]
     return ExchangeTerms(
         organization_id=row["id"],
@@ -331,16 +356,21 @@ async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None
     )
 
 
-async def find_member(conn: Reader, organization_id: str, *, address_key: str) -> str | None:
-    """Return the member whose verified address this is, unless the account is disabled."""
-    user_id: str | None = await conn.fetch_value(
+async def list_members(
+    conn: Reader, organization_ids: Iterable[str], *, address_keys: Iterable[str]
+) -> dict[tuple[str, str], str]:
+    """Return the members whose verified addresses these are, by organization and address.
+
+    Disabled accounts are left out.
+    """
+    rows = await conn.fetch_all(
         """
-        SELECT u.id FROM emails e
+        SELECT m.organization_id, e.address_key, u.id FROM emails e
         JOIN users u ON u.id = e.user_id
         JOIN memberships m ON m.user_id = u.id
-        WHERE e.address_key = $1 AND e.verified_at IS NOT NULL AND u.disabled_at IS NULL
-            AND m.organization_id = $2
+        WHERE e.address_key IN each($1) AND e.verified_at IS NOT NULL AND u.disabled_at IS NULL
+            AND m.organization_id IN each($2)
         """,
-        address_key, organization_id,
+        json.dumps(list(address_keys)), json.dumps(list(organization_ids)),
     )  # fmt: skip
-    return user_id
+    return {(row["organization_id"], row["address_key"]): row["id"] for row in rows}

@@ -4,12 +4,13 @@
 
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import sha256
 from hmac import compare_digest
 
 from hublet.core.clock import now, to_micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection
 from hublet.core.ids import random_bytes
 from hublet.oauth.authorize import store
 from hublet.oauth.authorize.records import AuthorizationCode, NewAuthorizationCode
@@ -32,21 +33,19 @@ async def issue(conn: Connection, code: NewAuthorizationCode) -> str:
     return value
 
 
-async def find(conn: Reader, value: str) -> AuthorizationCode | None:
-    """Return the code of this value, also when it was used or has expired."""
-    return await store.find_code(
-        conn, [each.hex() for each in conn.hub.keys.digests(_DIGEST, value)]
-    )
+async def lock(conn: Connection, values: Sequence[str]) -> list[AuthorizationCode | None]:
+    """Return the codes of these values, also those that were used or have expired.
+
+    Nobody else uses one before the transaction ends.
+    """
+    digests = [[each.hex() for each in conn.hub.keys.digests(_DIGEST, value)] for value in values]
+    found = await store.lock_codes(conn, [one for each in digests for one in each])
+    return [next((found[one] for one in each if one in found), None) for each in digests]
 
 
-async def use(conn: Connection, code: AuthorizationCode, *, access_id: str | None) -> bool:
-    """Mark a code as used, by this access or by none; False when another request was faster."""
-    return await store.use_code(conn, code.digest, access_id=access_id)
-
-
-async def reload(conn: Reader, code: AuthorizationCode) -> AuthorizationCode:
-    """Return the present state of a code that another request used meanwhile."""
-    return await store.find_code(conn, [code.digest]) or code
+async def use(conn: Connection, uses: Sequence[tuple[AuthorizationCode, str | None]]) -> None:
+    """Mark locked codes as used, each by an access (its id) or by none."""
+    await store.use_codes(conn, [(code.digest, access_id) for code, access_id in uses])
 
 
 def is_verifier(text: str) -> bool:

@@ -3,7 +3,7 @@ organizations.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -41,22 +41,25 @@ async def add_code(
     )  # fmt: skip
 
 
-async def find_code(conn: Reader, digests: Sequence[str]) -> AuthorizationCode | None:
-    row = await conn.fetch_one(
-        f"SELECT {_CODE_COLUMNS} FROM oauth_codes WHERE digest IN each($1)", json.dumps(digests)
-    )
-    return _code_record(row) if row else None
-
-
-async def use_code(conn: Connection, digest: str, *, access_id: str | None) -> bool:
-    """Mark a code as used; False when another request was faster."""
-    return await conn.execute(
-        """
-        UPDATE oauth_codes SET used_at = $1, access_id = $2
-        WHERE digest = $3 AND used_at IS NULL
+async def lock_codes(conn: Connection, digests: Sequence[str]) -> dict[str, AuthorizationCode]:
+    """Return codes by their digests, locked until the transaction ends."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_CODE_COLUMNS} FROM oauth_codes
+        WHERE digest IN each($1) ORDER BY digest /* lock oauth_codes */
         """,
-        micros(), access_id, digest,
-    ) == 1  # fmt: skip
+        json.dumps(digests),
+    )
+    return {row["digest"]: _code_record(row) for row in rows}
+
+
+async def use_codes(conn: Connection, uses: Iterable[tuple[str, str | None]]) -> None:
+    """Mark locked codes, by their digests, as used by an access or by none."""
+    at = micros()
+    await conn.execute_many(
+        "UPDATE oauth_codes SET used_at = $1, access_id = $2 WHERE digest = $3",
+        [(at, access_id, digest) for digest, access_id in uses],
+    )
 
 
 async def remove_expired_codes(conn: Connection, *, before: int) -> None:

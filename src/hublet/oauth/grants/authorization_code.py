@@ -1,18 +1,17 @@
 """Authorization code grant (RFC 6749, 4.1.3) with PKCE (RFC 7636)."""
 
-from functools import partial
+from collections.abc import Sequence
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.dataclasses import dataclass
-from hublet.core.ids import new_object_id
 from hublet.oauth.access import service as accesses
-from hublet.oauth.access.issuance import issue_tokens
-from hublet.oauth.access.records import EndReason, Origin
+from hublet.oauth.access import store as access_store
+from hublet.oauth.access.issuance import UnsavedTokens, generate_tokens, save_tokens
+from hublet.oauth.access.records import EndReason, Holder, Origin
 from hublet.oauth.apps import store as apps
 from hublet.oauth.authorize import codes
 from hublet.oauth.authorize.records import AuthorizationCode
-from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import InvalidClient, OAuthError, invalid_grant, invalid_request
 from hublet.oauth.grants.context import (
     GrantContext,
@@ -21,7 +20,7 @@ from hublet.oauth.grants.context import (
     check_resource,
     check_target,
 )
-from hublet.oauth.records import OAuthApp, Via
+from hublet.oauth.records import Access, OAuthApp, Via
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,8 @@ class _CodeRequest:
     redirect_uri: str | None
     verifier: str | None
     request: TokenRequest
+    # None where only the code says which it is.
+    app: OAuthApp | None
 
 
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
@@ -39,46 +40,60 @@ async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
     verifier = request.find("code_verifier")
     if verifier is not None and not codes.is_verifier(verifier):
         raise invalid_request("code_verifier must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~")
+    value = request.get("code")
+    credentials = request.credentials
     code_request = _CodeRequest(
-        value=request.get("code"),
+        value=value,
         redirect_uri=request.find("redirect_uri"),
         verifier=verifier,
         request=request,
+        app=await context.clients.authenticate(credentials) if credentials.is_given else None,
     )
-    return await context.write(partial(_redeem, code_request))
+    return await context.write_with_others(_redeem, code_request, key=value)
 
 
-async def _redeem(code_request: _CodeRequest, conn: Connection) -> GrantResult | OAuthError:
-    app = (
-        await authenticate(conn, code_request.request.credentials)
-        if _names_app(code_request)
-        else None
-    )
-    code = await codes.find(conn, code_request.value)
+async def _redeem(
+    conn: Connection, requests: Sequence[_CodeRequest]
+) -> Sequence[GrantResult | OAuthError]:
+    found = await codes.lock(conn, [each.value for each in requests])
+    checked = [
+        await _check(conn, request, code) for request, code in zip(requests, found, strict=True)
+    ]
+    redeemed = iter(await _issue(conn, [each for each in checked if isinstance(each, _Redeemable)]))
+    return [each if isinstance(each, OAuthError) else next(redeemed) for each in checked]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Redeemable:
+    """A code that its app may redeem."""
+
+    app: OAuthApp
+    code: AuthorizationCode
+
+
+async def _check(
+    conn: Connection, code_request: _CodeRequest, code: AuthorizationCode | None
+) -> _Redeemable | OAuthError:
+    """Check all rules; some refusals use up the code, or end what it gave."""
     if code is None:
-        raise _invalid_code()
-    app = app or await _get_app_of(conn, code)
-    if code.content.permission.app_id != app.id:
-        # It stays unused: otherwise any app could use up the codes of others.
-        raise _invalid_code()
-    if code.used_at is not None:
-        return await _refuse_reuse(conn, code)
-    if code.expires_at <= now():
-        raise _invalid_code()
-    base_url = conn.hub.settings.base_url
-    check_resource(code_request.request, code.content.permission, base_url=base_url)
-    _check_binding(app, code, code_request)
+        return _invalid_code()
+    try:
+        app = code_request.app or await _get_app_of(conn, code)
+        if code.content.permission.app_id != app.id:
+            # It stays unused: otherwise any app could use up the codes of others.
+            return _invalid_code()
+        if code.used_at is not None:
+            return await _refuse_reuse(conn, code)
+        _check_binding(conn, app, code, code_request)
+    except OAuthError as error:
+        return error
     if code.content.challenge and not codes.verifier_matches(
         code_request.verifier or "", code.content.challenge
     ):
         # The code is used up: a verifier can be guessed once.
-        await codes.use(conn, code, access_id=None)
+        await codes.use(conn, [(code, None)])
         return invalid_grant("code_verifier does not belong to the code_challenge.")
-    return await _issue(conn, app, code)
-
-
-def _names_app(code_request: _CodeRequest) -> bool:
-    return code_request.request.credentials.is_given
+    return _Redeemable(app=app, code=code)
 
 
 async def _get_app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
@@ -93,7 +108,13 @@ async def _get_app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
     return app
 
 
-def _check_binding(app: OAuthApp, code: AuthorizationCode, code_request: _CodeRequest) -> None:
+def _check_binding(
+    conn: Connection, app: OAuthApp, code: AuthorizationCode, code_request: _CodeRequest
+) -> None:
+    if code.expires_at <= now():
+        raise _invalid_code()
+    base_url = conn.hub.settings.base_url
+    check_resource(code_request.request, code.content.permission, base_url=base_url)
     if code_request.redirect_uri != code.content.redirect_uri:
         raise invalid_grant("redirect_uri must be the one of the authorization request.")
     if code.content.challenge is None:
@@ -107,27 +128,44 @@ def _check_binding(app: OAuthApp, code: AuthorizationCode, code_request: _CodeRe
 
 
 async def _issue(
-    conn: Connection, app: OAuthApp, code: AuthorizationCode
-) -> GrantResult | OAuthError:
+    conn: Connection, redeemable: Sequence[_Redeemable]
+) -> Sequence[GrantResult | OAuthError]:
+    if not redeemable:
+        return []
+    holders = await accesses.list_holders(
+        conn, [each.code.content.permission for each in redeemable]
+    )
+    begun: list[tuple[_Redeemable, Access, Holder, UnsavedTokens]] = []
+    for each, holder in zip(redeemable, holders, strict=True):
+        if isinstance(holder, Holder):
+            access = _new_access(each.code)
+            scopes = access.permission.scopes
+            unsaved = generate_tokens(conn.hub, each.app, access, holder=holder, scopes=scopes)
+            begun.append((each, access, holder, unsaved))
+    await codes.use(conn, [(each.code, access.id) for each, access, _, _ in begun])
+    await access_store.add(conn, [access for _, access, _, _ in begun])
+    await save_tokens(conn, [unsaved for _, _, _, unsaved in begun])
+    results = iter([_result(each, holder, unsaved) for each, _, holder, unsaved in begun])
+    return [each if isinstance(each, OAuthError) else next(results) for each in holders]
+
+
+def _new_access(code: AuthorizationCode) -> Access:
     content = code.content
-    holder = await accesses.get_holder(conn, content.permission)
-    access_id = new_object_id()
-    if not await codes.use(conn, code, access_id=access_id):
-        return await _refuse_reuse(conn, await codes.reload(conn, code))
     origin = Origin(
         session_id=content.session_id,
         authenticated_at=content.authenticated_at,
         address=content.address,
         agent=content.agent,
     )
-    access = await accesses.begin(
-        conn, content.permission, Via.code, origin=origin, access_id=access_id
-    )
-    scopes = content.permission.scopes
+    return accesses.new_access(content.permission, Via.code, origin=origin)
+
+
+def _result(redeemed: _Redeemable, holder: Holder, unsaved: UnsavedTokens) -> GrantResult:
+    content = redeemed.code.content
     return GrantResult(
-        app=app,
+        app=redeemed.app,
         user_id=holder.user_id,
-        issued=await issue_tokens(conn, app, access, holder=holder, scopes=scopes),
+        issued=unsaved.issued,
         organization_ids=tuple(holder.organizations),
         nonce=content.nonce,
         authenticated_at=content.authenticated_at,

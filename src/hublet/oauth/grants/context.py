@@ -1,23 +1,25 @@
 """Context of a grant: the token request, its result, and what the requests of one process share."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from hublet.core.batching import GroupCommit
+from hublet.core.batching import BulkCommit, BulkWork, GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.limits import Limiter
 from hublet.oauth.access.records import IssuedTokens
-from hublet.oauth.clients import ClientCredentials
+from hublet.oauth.clients import ClientCache, ClientCredentials
 from hublet.oauth.errors import OAuthError, invalid_request, invalid_target
 from hublet.oauth.records import Device, OAuthApp, Permission
 from hublet.oauth.scopes import resource_of
 from hublet.tokens.records import Scope
 
 T = TypeVar("T")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 _MAX_TRACKED_CODES = 50_000
 # The network may delay one poll and not the next.
@@ -95,16 +97,26 @@ class PollTracker:
         self._last.pop(device.digest, None)
 
 
+# How many bulks of a kind PostgreSQL commits beside each other: one waits for the disk while the next works.
+_BULKS_AT_ONCE = 2
+
+# Serves several requests of a kind at once; an error in place of a result is for its request alone.
+BulkGrant = BulkWork[Request, Result]
+
+
 class GrantContext:
-    """State that the token requests of one process share: limits, polls and group commits."""
+    """State that the token requests of one process share: limits, polls, clients and commits."""
 
     def __init__(self, database: Database, limiter: Limiter) -> None:
         self.database = database
         self.limiter = limiter
         self.polls = PollTracker()
-        # SQLite has one writer, so requests share its commits; PostgreSQL has many, and requests
-        # that wait for each other would only be slower there.
-        self._writes = GroupCommit(database) if database.kind == "sqlite" else None
+        self.clients = ClientCache(database)
+        self._is_sqlite = database.kind == "sqlite"
+        # SQLite has one writer, so requests share its commits; PostgreSQL has many, and different
+        # writes that wait for each other would only be slower there.
+        self._writes = GroupCommit(database) if self._is_sqlite else None
+        self._bulks: dict[Any, BulkCommit[Any, Any]] = {}
 
     async def write(self, work: Callable[[Connection], Awaitable[T | OAuthError]]) -> T:
         """Run the work in a transaction.
@@ -120,3 +132,17 @@ class GrantContext:
     async def _alone(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         async with self.database.transaction() as conn:
             return await work(conn)
+
+    async def write_with_others(
+        self, work: BulkGrant[Request, Result], request: Request, *, key: Hashable
+    ) -> Result:
+        """Serve a request together with those of its kind that wait, in one transaction.
+
+        Requests with one key are served one after the other.
+        """
+        bulk = self._bulks.get(work)
+        if bulk is None:
+            at_once = 1 if self._is_sqlite else _BULKS_AT_ONCE
+            bulk = self._bulks[work] = BulkCommit(self.database, work, at_once=at_once)
+        result: Result = await bulk.run(request, key=key)
+        return result

@@ -10,7 +10,6 @@ from hublet.oauth import devices
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import EndReason, Origin
-from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import OAuthError, invalid_grant
 from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest, check_target
 from hublet.oauth.records import Device, DeviceState, OAuthApp, Permission, Via
@@ -19,8 +18,8 @@ from hublet.oauth.records import Device, DeviceState, OAuthApp, Permission, Via
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
     check_target(request, base_url=context.database.hub.settings.base_url)
     value = request.get("device_code")
+    app = await context.clients.authenticate(request.credentials)
     async with context.database.read() as conn:
-        app = await authenticate(conn, request.credentials)
         device = await _get_device(conn, app, value)
     if device.state is DeviceState.consumed:
         return await context.write(partial(_refuse_reuse, device))

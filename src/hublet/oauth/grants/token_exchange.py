@@ -2,19 +2,21 @@
 workflow of a CI service writes the repository that trusts it (interface 5.5).
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
 from hublet.accounts.names import email_key
 from hublet.accounts.organizations import audit_store as audit
-from hublet.accounts.records import Actor
-from hublet.core.clock import now
+from hublet.accounts.records import Actor, AuditEntry
 from hublet.core.database import Connection
-from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
+from hublet.core.dataclasses import dataclass
+from hublet.core.hub import Hub
+from hublet.core.limits import RateLimit, raise_when_exceeded
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import IssuedTokens, Origin
 from hublet.oauth.apps import store
-from hublet.oauth.clients import authenticate
 from hublet.oauth.errors import InvalidClient, OAuthError, invalid_grant, invalid_request
 from hublet.oauth.grants.context import (
     GrantContext,
@@ -23,11 +25,11 @@ from hublet.oauth.grants.context import (
     check_target,
 )
 from hublet.oauth.publishers import service as publishers
-from hublet.oauth.records import ExchangeTerms, OAuthApp, Permission, Via
+from hublet.oauth.records import Access, ExchangeTerms, OAuthApp, Permission, Via
 from hublet.oauth.scopes import confined_grants_of, format_scopes, requested_scopes
 from hublet.tokens import service as tokens
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Scope
+from hublet.tokens.records import Scope, TokenRecord
 
 # The interface's name, and that of the public service.
 SUBJECT_TYPES = ("urn:hub:token-type:user-email", "urn:huggingface:token-type:user-email")
@@ -46,7 +48,7 @@ async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
         return await _redeem_id_token(context, request)
     if subject_type not in SUBJECT_TYPES:
         raise invalid_request(f"subject_token_type must be {SUBJECT_TYPES[0]}.")
-    return await context.write(partial(_redeem, context.limiter, request))
+    return await _redeem_email(context, request)
 
 
 async def _redeem_id_token(context: GrantContext, request: TokenRequest) -> GrantResult:
@@ -73,47 +75,72 @@ async def _redeem_id_token(context: GrantContext, request: TokenRequest) -> Gran
     )
 
 
-async def _redeem(
-    limiter: Limiter, request: TokenRequest, conn: Connection
-) -> GrantResult | OAuthError:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ExchangeRequest:
+    app: OAuthApp
+    request: TokenRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Exchangeable:
+    """A request that keeps all rules; whether the subject is a member is not known yet."""
+
+    app: OAuthApp
+    request: TokenRequest
+    terms: ExchangeTerms
+    scopes: frozenset[Scope]
+    address_key: str
+
+
+async def _redeem_email(context: GrantContext, request: TokenRequest) -> GrantResult:
     if not request.credentials.by_header:
         raise InvalidClient("Token exchange needs an Authorization header with the Basic scheme.")
-    app = await authenticate(conn, request.credentials)
+    app = await context.clients.authenticate(request.credentials)
     if app.organization_id is None:
         raise InvalidClient("The app is not bound to an organization.")
+    limiter = context.limiter
     raise_when_exceeded(limiter.count(EXCHANGES, app.id))
     raise_when_exceeded(limiter.count(REFUSALS, app.id))
-    outcome: GrantResult | OAuthError
+    # Each is served for itself, so no two are the same.
+    exchange_request = _ExchangeRequest(app=app, request=request)
     try:
-        outcome = await _exchange(conn, app, request)
+        result = await context.write_with_others(_redeem, exchange_request, key=id(request))
     except OAuthError as error:
-        outcome = error
-    if not isinstance(outcome, OAuthError) or outcome.error != "invalid_grant":
-        limiter.refund(REFUSALS, app.id)
-    await _write_audit(conn, app, request, outcome)
-    return outcome
+        if error.error != "invalid_grant":
+            limiter.refund(REFUSALS, app.id)
+        raise
+    limiter.refund(REFUSALS, app.id)
+    return result
 
 
-async def _exchange(conn: Connection, app: OAuthApp, request: TokenRequest) -> GrantResult:
-    """Make all checks, then issue."""
-    terms = await store.find_terms(conn, app.organization_id or "")
-    if not app.token_exchange or terms is None or not terms.plan.has_service_accounts:
-        raise InvalidClient("The app is not allowed to use token exchange.")
-    _check_parameters(request)
-    check_target(request, base_url=conn.hub.settings.base_url)
-    scopes = requested_scopes(request.find("scope"), allowed=app.scopes)
-    subject = request.get("subject_token")
-    user_id = await store.find_member(conn, terms.organization_id, address_key=email_key(subject))
-    if user_id is None:
-        raise invalid_grant("The user is not found in the organization of the app.")
-    return GrantResult(
-        app=app,
-        user_id=user_id,
-        issued=await _issue(conn, app, request, terms=terms, user_id=user_id, scopes=scopes),
-        organization_ids=(terms.organization_id,),
-        # The token is confined to the organization, so the ID token names no other.
-        omitted_scopes=frozenset({Scope.read_memberships}),
-        issued_token_type=ACCESS_TOKEN_TYPE,
+async def _redeem(
+    conn: Connection, requests: Sequence[_ExchangeRequest]
+) -> Sequence[GrantResult | OAuthError]:
+    """Make all checks, issue, and log every exchange, also those refused (interface 5.4, rule 6)."""
+    all_terms = await store.list_terms(conn, {each.app.id for each in requests})
+    base_url = conn.hub.settings.base_url
+    checked = [_check(each, all_terms.get(each.app.id), base_url=base_url) for each in requests]
+    issued = iter(await _issue(conn, [each for each in checked if isinstance(each, _Exchangeable)]))
+    outcomes = [each if isinstance(each, OAuthError) else next(issued) for each in checked]
+    await audit.record_many(conn, map(_audit_entry, requests, outcomes))
+    return outcomes
+
+
+def _check(
+    exchange_request: _ExchangeRequest, terms: ExchangeTerms | None, *, base_url: str
+) -> _Exchangeable | OAuthError:
+    app, request = exchange_request.app, exchange_request.request
+    if terms is None or not terms.plan.has_service_accounts:
+        return InvalidClient("The app is not allowed to use token exchange.")
+    try:
+        _check_parameters(request)
+        check_target(request, base_url=base_url)
+        scopes = requested_scopes(request.find("scope"), allowed=app.scopes)
+        address_key = email_key(request.get("subject_token"))
+    except OAuthError as error:
+        return error
+    return _Exchangeable(
+        app=app, request=request, terms=terms, scopes=scopes, address_key=address_key
     )
 
 
@@ -132,52 +159,85 @@ def _check_types(request: TokenRequest) -> None:
 
 
 async def _issue(
-    conn: Connection,
-    app: OAuthApp,
-    request: TokenRequest,
-    *,
-    terms: ExchangeTerms,
-    user_id: str,
-    scopes: frozenset[Scope],
-) -> IssuedTokens:
-    organization = (terms.organization_id, terms.organization_name)
-    life = timedelta(seconds=terms.seconds)
-    access = await accesses.begin(
+    conn: Connection, exchangeable: Sequence[_Exchangeable]
+) -> Sequence[GrantResult | OAuthError]:
+    if not exchangeable:
+        return []
+    members = await store.list_members(
         conn,
-        Permission(
-            user_id=user_id,
-            app_id=app.id,
-            scopes=scopes,
-            organization_ids=frozenset({terms.organization_id}),
-        ),
-        Via.exchange,
-        origin=Origin(address=request.address, agent=request.agent),
-        life=life,
+        {each.terms.organization_id for each in exchangeable},
+        address_keys={each.address_key for each in exchangeable},
     )
-    _, value = await tokens.issue_to_app(
-        conn,
-        kind=TokenKind.oauth,
+    begun: list[tuple[Access, tuple[TokenRecord, str]]] = []
+    results: list[GrantResult | OAuthError] = []
+    for each in exchangeable:
+        user_id = members.get((each.terms.organization_id, each.address_key))
+        if user_id is None:
+            results.append(invalid_grant("The user is not found in the organization of the app."))
+            continue
+        access = _new_access(each, user_id)
+        token = _new_token(conn.hub, each, access)
+        begun.append((access, token))
+        results.append(_result(each, user_id, token[1]))
+    if begun:
+        await access_store.add(conn, [access for access, _ in begun])
+        await tokens.add_tokens(conn, [token for _, token in begun])
+    return results
+
+
+def _new_access(exchangeable: _Exchangeable, user_id: str) -> Access:
+    terms, request = exchangeable.terms, exchangeable.request
+    permission = Permission(
         user_id=user_id,
+        app_id=exchangeable.app.id,
+        scopes=exchangeable.scopes,
+        organization_ids=frozenset({terms.organization_id}),
+    )
+    origin = Origin(address=request.address, agent=request.agent)
+    life = timedelta(seconds=terms.seconds)
+    return accesses.new_access(permission, Via.exchange, origin=origin, life=life)
+
+
+def _new_token(hub: Hub, exchangeable: _Exchangeable, access: Access) -> tuple[TokenRecord, str]:
+    app, terms = exchangeable.app, exchangeable.terms
+    organization = (terms.organization_id, terms.organization_name)
+    return tokens.new_app_token(
+        hub,
+        kind=TokenKind.oauth,
+        user_id=access.permission.user_id,
         name=app.name,
-        grants=confined_grants_of(scopes, organization=organization),
-        expires_at=now() + life,
+        grants=confined_grants_of(exchangeable.scopes, organization=organization),
+        expires_at=access.expires_at,
         app_id=app.id,
         access_id=access.id,
         organization_id=terms.organization_id,
     )
-    return IssuedTokens(access_token=value, expires_in=terms.seconds, scopes=scopes)
 
 
-async def _write_audit(
-    conn: Connection, app: OAuthApp, request: TokenRequest, outcome: GrantResult | OAuthError
-) -> None:
-    """Log every exchange for the organization, also those refused (interface 5.4, rule 6)."""
+def _result(exchangeable: _Exchangeable, user_id: str, value: str) -> GrantResult:
+    terms = exchangeable.terms
+    return GrantResult(
+        app=exchangeable.app,
+        user_id=user_id,
+        issued=IssuedTokens(
+            access_token=value, expires_in=terms.seconds, scopes=exchangeable.scopes
+        ),
+        organization_ids=(terms.organization_id,),
+        # The token is confined to the organization, so the ID token names no other.
+        omitted_scopes=frozenset({Scope.read_memberships}),
+        issued_token_type=ACCESS_TOKEN_TYPE,
+    )
+
+
+def _audit_entry(
+    exchange_request: _ExchangeRequest, outcome: GrantResult | OAuthError
+) -> AuditEntry:
+    app, request = exchange_request.app, exchange_request.request
     if isinstance(outcome, OAuthError):
         scopes, result = (request.find("scope") or "")[:1000], outcome.error
     else:
         scopes, result = format_scopes(outcome.issued.scopes), "issued"
-    await audit.record(
-        conn,
+    return audit.new_entry(
         app.organization_id or "",
         Actor(id=None, name=app.name, address=request.address),
         "token.exchange",
