@@ -6,10 +6,11 @@ import pytest
 from hublet.accounts.records import Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
-from hublet.events import UserCreated
+from hublet.events import MemberAdded, UserCreated, UserUpdated
 from outbox_events import published_events
 from people import a_user, sign_in
 from scim.directories import USER, Directory, a_directory, a_person, error_body, role_of
+from statements import Statements
 from workers import drain
 
 ADDRESS = [{"value": "ada@corp.test", "primary": True}]
@@ -39,6 +40,30 @@ async def test_a_created_user_has_an_account_without_a_password(
         hashed = await conn.fetch_value("SELECT password_hash FROM users WHERE id = $1", account.id)
     assert hashed is None
     assert account.id in {fact["user_id"] for fact in await published_events(database, UserCreated)}
+
+
+async def test_a_new_account_is_told_of_once_and_nothing_is_looked_for_that_it_cannot_have(
+    database: Database, managed: Directory, statements: Statements
+) -> None:
+    before = await published_events(database, UserCreated, UserUpdated, MemberAdded)
+    statements.begin()
+
+    await managed.add("ada", name={"givenName": "Ada", "familyName": "Lovelace"}, emails=ADDRESS)
+
+    noted = "\n".join(statements.noted)
+    published = await published_events(database, UserCreated, UserUpdated, MemberAdded)
+    # The account with its name, then the membership.
+    assert [fact.get("name") for fact in published[len(before) :]] == ["ada", None]
+    assert "INSERT INTO memberships" in noted
+    for sought in (
+        "FROM emails WHERE user_id",
+        "SELECT role FROM memberships",
+        "DELETE FROM join_requests",
+        "FROM resource_group_members",
+        "FROM users u WHERE u.id",
+        "FROM scim_members",
+    ):
+        assert sought not in noted
 
 
 async def test_a_full_name_is_a_single_line(managed: Directory) -> None:

@@ -78,6 +78,17 @@ class ProvisionedUser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentifierHolders:
+    """Ids of what has the identifiers of a user by now; None where nothing has."""
+
+    # The users of the directory with the name and with the external id.
+    user_name: str | None
+    external_id: str | None
+    # The managed account of this name that belongs to no provisioned user now.
+    abandoned_account: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionedMember:
     id: str
     user_name: str

@@ -76,8 +76,10 @@ async def get(conn: Reader, name: str) -> Organization:
 
 async def get_as(conn: Reader, name: str, *, user_id: str, needed: Role) -> Organization:
     """Return the organization when the user has at least this role in it."""
-    organization = await get(conn, name)
-    role = await store.role_of(conn, organization.id, user_id=user_id)
+    found = await users.find_organization_with_role(conn, name, user_id=user_id)
+    if found is None:
+        raise OrganizationNotFound(name)
+    organization, role = found
     if role is None or not role.covers(needed):
         raise RoleNeeded(needed, name)
     return organization
@@ -147,19 +149,33 @@ async def set_member(
     before = await store.role_of(conn, organization.id, user_id=user.id)
     if before is role:
         return
+    if before is None:
+        await store.remove_join_request(conn, organization.id, user_id=user.id)
+        await add_member(conn, actor, organization, user, role)
+        return
     if before is Role.admin:
         await _check_other_administrator(conn, organization, except_for=user)
     await store.set_member(conn, organization.id, user_id=user.id, role=role)
-    await store.remove_join_request(conn, organization.id, user_id=user.id)
-    action = "member.add" if before is None else "member.role"
     await audit.record(
-        conn, organization.id, actor, action, target=user.name, details={"role": role}
+        conn, organization.id, actor, "member.role", target=user.name, details={"role": role}
     )
     member = {"organization_id": organization.id, "user_id": user.id, "role": role}
-    joined = MemberAdded(**member, actor_id=actor.id)
-    await publish(conn, joined if before is None else MemberRoleChanged(**member))
-    if before is None:
-        await _join_resource_groups(conn, actor, organization, user)
+    await publish(conn, MemberRoleChanged(**member))
+
+
+async def add_member(
+    conn: Connection, actor: Actor, organization: Organization, user: User, role: Role
+) -> None:
+    """Add a member: of an account that this transaction created, or under the lock of its membership."""
+    await store.set_member(conn, organization.id, user_id=user.id, role=role)
+    await audit.record(
+        conn, organization.id, actor, "member.add", target=user.name, details={"role": role}
+    )
+    joined = MemberAdded(
+        organization_id=organization.id, user_id=user.id, role=role, actor_id=actor.id
+    )
+    await publish(conn, joined)
+    await _join_resource_groups(conn, actor, organization, user)
 
 
 async def _join_resource_groups(

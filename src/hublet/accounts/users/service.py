@@ -1,5 +1,6 @@
 """Rules of users: creating, disabling and promoting accounts, passwords, following."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hublet.accounts.errors import (
@@ -76,11 +77,25 @@ async def add_user(conn: Connection, user: User, *, password_hash: str | None) -
 async def add_email(conn: Connection, user: User, address: str, *, verified: bool) -> UserEmail:
     """Add an address; the first one becomes the primary one."""
     check_email(address)
+    is_primary = not await store.list_emails(conn, user_id=user.id)
+    return await _add_email(conn, user, address, is_primary=is_primary, verified=verified)
+
+
+async def add_first_emails(conn: Connection, user: User, addresses: Sequence[str]) -> None:
+    """Add the verified addresses of an account that has none; the first one becomes the primary one."""
+    for number, address in enumerate(addresses):
+        check_email(address)
+        await _add_email(conn, user, address, is_primary=not number, verified=True)
+
+
+async def _add_email(
+    conn: Connection, user: User, address: str, *, is_primary: bool, verified: bool
+) -> UserEmail:
     email = UserEmail(
         id=new_object_id(),
         user_id=user.id,
         address=address,
-        is_primary=not await store.list_emails(conn, user_id=user.id),
+        is_primary=is_primary,
         created_at=now(),
         verified_at=now() if verified else None,
     )

@@ -215,6 +215,23 @@ async def memberships_of(conn: Reader, *, user_id: str) -> list[Membership]:
     ]
 
 
+async def find_organization_with_role(
+    conn: Reader, name: str, *, user_id: str
+) -> tuple[Organization, Role | None] | None:
+    """Return the organization, and the role that a user has in it."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {ORGANIZATION_COLUMNS}, m.role FROM names n JOIN organizations o ON o.id = n.account_id
+        LEFT JOIN memberships m ON m.organization_id = o.id AND m.user_id = $2
+        WHERE n.key = $1
+        """,
+        name_key(name), user_id,
+    )  # fmt: skip
+    if row is None:
+        return None
+    return organization_record(row), Role(row["role"]) if row["role"] else None
+
+
 async def whoami_rows(conn: Reader, user_id: str) -> Sequence[Row]:
     """Return the user with the primary address, once per membership (or once without any)."""
     return await conn.fetch_all(
@@ -260,8 +277,10 @@ async def has_follow(conn: Reader, *, follower_id: str, account_id: str) -> bool
 async def count_followers(conn: Reader, *, account_id: str) -> int:
     count: int = await conn.fetch_value(
         """
-        SELECT count(*) FROM follows f JOIN users u ON u.id = f.follower_id
-        WHERE f.account_id = $1 AND u.disabled_at IS NULL
+        SELECT (SELECT count(*) FROM follows WHERE account_id = $1) - (
+            SELECT count(*) FROM users u CROSS JOIN follows f
+            WHERE u.disabled_at IS NOT NULL AND f.follower_id = u.id AND f.account_id = $1
+        )
         """,
         account_id,
     )

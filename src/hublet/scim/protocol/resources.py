@@ -16,8 +16,8 @@ from hublet.scim.records import (
 )
 
 # Of a record that is not stored yet; the service sets both.
-_NO_ID = ""
-_NO_STAMP = Stamp(created_at=0, updated_at=0)
+NO_ID = ""
+NO_STAMP = Stamp(created_at=0, updated_at=0)
 
 # The name of a member is rendered only on request.
 _DEFAULT_MEMBER_ATTRIBUTES = ("value", "$ref", "type")
@@ -56,7 +56,7 @@ def user_record(resource: User, *, before: ProvisionedUser | None = None) -> Pro
     name = resource.name or Name()
     was_active = True if before is None else before.active
     return ProvisionedUser(
-        id=before.id if before else _NO_ID,
+        id=before.id if before else NO_ID,
         user_id=before.user_id if before else None,
         user_name=resource.user_name or "",
         external_id=resource.external_id,
@@ -68,7 +68,7 @@ def user_record(resource: User, *, before: ProvisionedUser | None = None) -> Pro
         ),
         # A replacement without it neither deactivates nor activates the user.
         active=was_active if resource.active is None else resource.active,
-        stamp=before.stamp if before else _NO_STAMP,
+        stamp=before.stamp if before else NO_STAMP,
         **({"former_roles": before.former_roles} if before else {}),
     )
 
@@ -94,13 +94,13 @@ def group_resource(group: ProvisionedGroup) -> Group:
 
 def group_record(resource: Group, *, before: ProvisionedGroup | None = None) -> ProvisionedGroup:
     return ProvisionedGroup(
-        id=before.id if before else _NO_ID,
+        id=before.id if before else NO_ID,
         display_name=resource.display_name or "",
         external_id=resource.external_id,
         members=tuple(
             ProvisionedMember(id=_member_id(each), user_name="") for each in resource.members or ()
         ),
-        stamp=before.stamp if before else _NO_STAMP,
+        stamp=before.stamp if before else NO_STAMP,
     )
 
 

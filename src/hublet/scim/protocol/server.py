@@ -36,6 +36,7 @@ from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.scim.directory import lock
 from hublet.scim.errors import ScimRefusal, to_refusal
+from hublet.scim.protocol import plain_users
 from hublet.scim.protocol.handler import DirectoryHandler, normalize
 from hublet.scim.protocol.models import STRICT, AnyUser, Group, ManagedUser, User, provider_of
 from hublet.scim.protocol.resources import (
@@ -53,6 +54,7 @@ from hublet.scim.records import (
     ProvisionedUser,
     comparison_key,
 )
+from hublet.scim.users import service as users
 
 MAX_FILTER_LENGTH = 4000
 MAX_FILTER_DEPTH = 20
@@ -65,7 +67,22 @@ async def serve(
     database: Database, directory: Directory, call: DirectoryRequest
 ) -> DirectoryResponse:
     """Handle a request; an error is raised, and its transaction rolled back."""
-    request = ScimRequest(
+    draft = plain_users.read_creation(call)
+    try:
+        if draft is not None:
+            response = await _create_user(database, directory, call, draft)
+        else:
+            response = await _handle(database, directory, _library_request(call))
+    except SCIMException as error:
+        raise _refusal(error) from error
+    except HubError as error:
+        raise to_refusal(error) from error
+    body = b"" if response.body is None else msgspec.json.encode(response.body)
+    return DirectoryResponse(status=int(response.status), headers=response.headers, body=body)
+
+
+def _library_request(call: DirectoryRequest) -> ScimRequest:
+    return ScimRequest(
         method=call.method,
         base_url=call.base_url,
         path=call.path,
@@ -73,14 +90,15 @@ async def serve(
         headers=call.headers,
         body=call.body,
     )
-    try:
-        response = await _handle(database, directory, request)
-    except SCIMException as error:
-        raise _refusal(error) from error
-    except HubError as error:
-        raise to_refusal(error) from error
-    body = b"" if response.body is None else msgspec.json.encode(response.body)
-    return DirectoryResponse(status=int(response.status), headers=response.headers, body=body)
+
+
+async def _create_user(
+    database: Database, directory: Directory, call: DirectoryRequest, draft: ProvisionedUser
+) -> ScimResponse:
+    async with database.transaction() as conn:
+        await lock(conn, directory)
+        user = await users.create(conn, directory, draft)
+    return plain_users.creation_response(user, base_url=call.base_url)
 
 
 async def _handle(database: Database, directory: Directory, request: ScimRequest) -> ScimResponse:

@@ -53,26 +53,19 @@ async def _end_credentials(conn: Connection, account: User) -> None:
     await accounts.remove_password(conn, account)
 
 
-async def open_managed(conn: Connection, directory: Directory, user: ProvisionedUser) -> User:
-    """Create the account of a user, or reuse an abandoned one of this name.
-
-    It has no password, so that nobody can log in with one. An abandoned account of the
-    organization stays disabled until its new user joins.
-    """
-    organization_id = directory.organization.id
-    account = await _find_abandoned(conn, directory, user.user_name)
-    if account is None:
-        account = await accounts.create_user(conn, user.user_name)
-        await store.add_managed_account(conn, user_id=account.id, organization_id=organization_id)
-    await sync_managed(conn, account, user)
+async def create_managed(conn: Connection, directory: Directory, user: ProvisionedUser) -> User:
+    """Create the account of a user. It has no password, so that nobody can log in with one."""
+    account = await accounts.create_user(conn, user.user_name, fullname=user.fullname)
+    await store.add_managed_account(
+        conn, user_id=account.id, organization_id=directory.organization.id
+    )
+    await accounts.add_first_emails(conn, account, _addresses(user))
     return account
 
 
-async def _find_abandoned(conn: Connection, directory: Directory, name: str) -> User | None:
-    account_id = await store.find_abandoned_account(
-        conn, name, organization_id=directory.organization.id
-    )
-    return None if account_id is None else await accounts.get_user_by_id(conn, account_id)
+async def reuse_managed(conn: Connection, account_id: str, user: ProvisionedUser) -> None:
+    """Give a user an abandoned account of the organization, disabled until the user joins."""
+    await sync_managed(conn, await accounts.get_user_by_id(conn, account_id), user)
 
 
 async def sync_managed(conn: Connection, account: User, user: ProvisionedUser) -> None:
@@ -155,6 +148,13 @@ async def join(
         with suppress(ResourceGroupNotFound):
             group = await resource_groups.get(conn, organization, group_id)
             await resource_groups.set_member(conn, actor, organization, group, account, role)
+
+
+async def join_with_new_account(conn: Connection, directory: Directory, account: User) -> None:
+    """Make an account a member that this transaction created: it has no roles, locks or bans."""
+    await organizations.add_member(
+        conn, directory.actor, directory.organization, account, DEFAULT_ROLE
+    )
 
 
 async def leave(conn: Connection, directory: Directory, account_id: str) -> None:

@@ -16,7 +16,14 @@ from hublet.core.ids import new_object_id
 from hublet.scim import groups_store
 from hublet.scim.directory import check_user, current_time, lock
 from hublet.scim.errors import MemberProvisioned, ScimRefusal, not_unique
-from hublet.scim.records import Directory, FormerRoles, ProvisionedUser, Stamp, comparison_key
+from hublet.scim.records import (
+    Directory,
+    FormerRoles,
+    IdentifierHolders,
+    ProvisionedUser,
+    Stamp,
+    comparison_key,
+)
 from hublet.scim.users import accounts, roles, store
 
 
@@ -30,16 +37,41 @@ async def get(conn: Reader, directory: Directory, scim_user_id: str) -> Provisio
 async def create(conn: Connection, directory: Directory, draft: ProvisionedUser) -> ProvisionedUser:
     """Provision a user: a managed account, a member, or an invitation that waits for an account."""
     check_user(directory, draft)
-    await _check_unique(conn, directory, draft)
+    known = await _check_unique(conn, directory, draft)
     at = current_time()
     user = replace(draft, id=new_object_id(), stamp=Stamp(created_at=at, updated_at=at))
-    user = replace(user, user_id=await _account_of(conn, directory, user))
+    if directory.managed:
+        if known.abandoned_account is None:
+            return await _create_with_account(conn, directory, user)
+        await accounts.reuse_managed(conn, known.abandoned_account, user)
+        user = replace(user, user_id=known.abandoned_account)
+    else:
+        user = replace(user, user_id=await _account_of(conn, directory, user))
     await accounts.lock_membership(conn, directory, user.user_id)
     await store.add(conn, directory, user)
     await _record_in_audit_log(conn, directory, "scim-user.create", user)
     if user.user_id is not None:
         # A user who is provisioned as inactive must not keep a membership from before.
         await _apply_membership(conn, directory, user, was_active=not user.active)
+    return user
+
+
+async def _create_with_account(
+    conn: Connection, directory: Directory, user: ProvisionedUser
+) -> ProvisionedUser:
+    """Create a managed user and the account: nobody knows either before the commit.
+
+    So there is nothing to look for or to lock: no membership, no roles, no groups, no ban.
+    """
+    account = await accounts.create_managed(conn, directory, user)
+    user = replace(user, user_id=account.id)
+    await store.add(conn, directory, user)
+    await _record_in_audit_log(conn, directory, "scim-user.create", user)
+    if user.active:
+        await accounts.join_with_new_account(conn, directory, account)
+        await _record_in_audit_log(conn, directory, "scim-user.activate", user)
+    else:
+        await _apply_membership(conn, directory, user, was_active=True)
     return user
 
 
@@ -115,9 +147,7 @@ async def _account_of(
     *,
     before: ProvisionedUser | None = None,
 ) -> str | None:
-    """Return the account of a user; None for an invitation, which waits for one."""
-    if directory.managed:
-        return (await accounts.open_managed(conn, directory, user)).id
+    """Return a person's own account; None for an invitation, which waits for one."""
     account_id = await store.find_account_id(conn, _addresses_of(user))
     if account_id is None:
         await _check_only_invitation(conn, directory, user, before=before)
@@ -160,15 +190,15 @@ async def _check_only_invitation(
         )
 
 
-async def _check_unique(conn: Reader, directory: Directory, user: ProvisionedUser) -> None:
-    other = await store.find_by_user_name(conn, directory, user.user_name)
-    if other is not None and other.id != user.id:
+async def _check_unique(
+    conn: Reader, directory: Directory, user: ProvisionedUser
+) -> IdentifierHolders:
+    holders = await store.find_holders(conn, directory, user)
+    if holders.user_name not in {None, user.id}:
         raise not_unique(f"userName: the name {user.user_name} is taken.")
-    if user.external_id is None:
-        return
-    other = await store.find_by_external_id(conn, directory, user.external_id)
-    if other is not None and other.id != user.id:
+    if holders.external_id not in {None, user.id}:
         raise not_unique("externalId: another user has this value.")
+    return holders
 
 
 async def _apply_membership(

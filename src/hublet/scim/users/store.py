@@ -11,6 +11,7 @@ from hublet.scim.records import (
     IN_DIRECTORY,
     Directory,
     FormerRoles,
+    IdentifierHolders,
     ListQuery,
     ProvisionedAddress,
     ProvisionedUser,
@@ -123,16 +124,27 @@ async def find(conn: Reader, directory: Directory, scim_user_id: str) -> Provisi
     return await _find(conn, directory, "s.id = $3", scim_user_id)
 
 
-async def find_by_user_name(
-    conn: Reader, directory: Directory, name: str
-) -> ProvisionedUser | None:
-    return await _find(conn, directory, "s.user_name_key = $3", comparison_key(name))
-
-
-async def find_by_external_id(
-    conn: Reader, directory: Directory, value: str
-) -> ProvisionedUser | None:
-    return await _find(conn, directory, "s.external_id = $3", value)
+async def find_holders(
+    conn: Reader, directory: Directory, user: ProvisionedUser
+) -> IdentifierHolders:
+    """Return who has the name and the external id of a user, and whose account has the name."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT
+            (SELECT s.id FROM scim_users s WHERE {IN_DIRECTORY} AND s.user_name_key = $3)
+                AS user_name,
+            (SELECT s.id FROM scim_users s WHERE {IN_DIRECTORY} AND s.external_id = $4)
+                AS external_id,
+            (SELECT a.user_id FROM names n JOIN scim_accounts a ON a.user_id = n.account_id
+             WHERE n.key = $5 AND a.organization_id = $1
+                 AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = a.user_id))
+                AS abandoned_account
+        """,
+        *directory.sql_values, comparison_key(user.user_name), user.external_id,
+        name_key(user.user_name),
+    )  # fmt: skip
+    assert row is not None  # noqa: S101 - it reads no table
+    return IdentifierHolders(**dict(row))
 
 
 async def find_by_account(
@@ -346,16 +358,3 @@ async def is_disabled_by_provider(conn: Reader, user_id: str) -> bool:
         user_id,
     )
     return row is not None
-
-
-async def find_abandoned_account(conn: Reader, name: str, *, organization_id: str) -> str | None:
-    """Return the managed account of this name that belongs to no provisioned user now."""
-    user_id: str | None = await conn.fetch_value(
-        """
-        SELECT a.user_id FROM names n JOIN scim_accounts a ON a.user_id = n.account_id
-        WHERE n.key = $1 AND a.organization_id = $2
-            AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = a.user_id)
-        """,
-        name_key(name), organization_id,
-    )  # fmt: skip
-    return user_id
