@@ -77,6 +77,24 @@ async def test_each_reaction_gets_a_task_with_the_event(database: Database) -> N
     assert await hand_on(database) == 0
 
 
+async def test_a_reaction_gets_no_task_for_an_event_that_its_condition_leaves_out(
+    database: Database,
+) -> None:
+    reacting("mend")
+
+    async def sell(_conn: Connection, _event: _Knitted) -> None: ...
+
+    reacts_to(_Knitted, when=lambda event: event.rows > 3)(sell)
+    async with database.transaction() as conn:
+        await publish(conn, _Knitted(rows=3))
+        await publish(conn, _Knitted(rows=4))
+
+    assert await hand_on(database) == 2
+
+    tasks = [(task.kind.rpartition(".")[2], task.body) for task in await claim(database)]
+    assert sorted(tasks) == [("mend", '{"rows":3}'), ("mend", '{"rows":4}'), ("sell", '{"rows":4}')]
+
+
 async def test_an_event_is_undone_with_the_change_it_tells_of(database: Database) -> None:
     with suppress(RollBack):
         async with database.transaction() as conn:

@@ -1,8 +1,10 @@
 """The body of a commit, in pieces of any size."""
 
 import base64
+import gc
 import json
 import tracemalloc
+import weakref
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hublet.repos.commits import operations
+from hublet.repos.commits.intake import CommitIntake
 from hublet.repos.commits.operations import (
     AddFile,
     AddLfsFile,
@@ -215,3 +218,21 @@ def test_only_the_content_of_a_value_may_be_long(tmp_path: Path, value: dict[str
 
     with pytest.raises(InvalidCommitLine, match="Line 2: it must have at most 65536 bytes"):
         parser.feed(json.dumps({"key": "file", "value": value}).encode() + b"\n")
+
+
+def test_what_a_closed_intake_held_does_not_wait_for_a_collection(tmp_path: Path) -> None:
+    intake = CommitIntake(
+        store=LocalStore(tmp_path), folder=tmp_path, largest_file=1000, credential_prefix="hf_"
+    )
+    parser = CommitParser(LocalStore(tmp_path), lambda _: None, largest_file=1000)
+    left: list[weakref.ref[object]] = [weakref.ref(intake), weakref.ref(parser)]
+    gc.disable()
+    try:
+        for each in (intake, parser):
+            each.feed(BODY[:40])
+            each.close()
+        del intake, parser, each
+
+        assert [ref() for ref in left] == [None, None]
+    finally:
+        gc.enable()

@@ -187,6 +187,19 @@ async def test_a_right_that_is_lost_meanwhile_counts_no_more(
     assert await repo.state() == before
 
 
+async def test_who_lost_the_right_meanwhile_is_not_told_that_nothing_would_change(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo: ARepo
+) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield ndjson(header())
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE repos SET owner_id = 'other', visibility = 'private'")
+
+    response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
+
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
+
+
 async def test_a_right_that_is_lost_while_git_works_counts_no_more(
     database: Database, ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +217,7 @@ async def test_a_right_that_is_lost_while_git_works_counts_no_more(
 
     monkeypatch.setattr(service, "read_card", read_card)
 
-    response = await repo.send(ada, ndjson(header(), file("a", "1")))
+    response = await repo.send(ada, ndjson(header(), file("README.md", "1")))
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
     assert await repo.state() == before

@@ -1,5 +1,6 @@
 """Reading commits: trees page by page, entries, pointers."""
 
+import gc
 from pathlib import Path
 
 import pygit2
@@ -46,6 +47,32 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def commit(folder: Path) -> str:
     return commit_files(folder, FILES)
+
+
+def test_a_repository_closes_its_packs_once_nobody_has_it(folder: Path, commit: str) -> None:
+    packer = pygit2.PackBuilder(bare_repos.open_repository(folder))
+    packer.add_recur(pygit2.Oid(hex=commit))
+    packer.write(str(folder / "objects/pack"))
+    gc.disable()
+    try:
+        # Garbage is not collected: only nobody's repository may be closed.
+        for file in folder.glob("objects/??/*"):
+            file.unlink()
+        repository = bare_repos.open_repository(folder)
+        assert repository[commit].type == pygit2.enums.ObjectType.COMMIT
+        assert open_files(folder)
+
+        del repository
+
+        assert open_files(folder) == []
+    finally:
+        gc.enable()
+
+
+def open_files(folder: Path) -> list[str]:
+    descriptors = Path("/proc/self/fd").iterdir()
+    targets = [each.readlink() for each in descriptors if each.is_symlink()]
+    return [str(each) for each in targets if each.is_relative_to(folder)]
 
 
 def test_a_folder_comes_before_what_is_in_it(folder: Path, commit: str) -> None:

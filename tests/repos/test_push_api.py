@@ -55,6 +55,9 @@ async def test_a_push_moves_main_and_tells_of_it_like_an_upload(pusher: Pusher) 
         },
         "updated_refs": [{"ref": MAIN, "old_sha": pusher.head, "new_sha": new}],
         "actor_id": pusher.repo.creator_id,
+        # What git sent is read later, by those whom it concerns.
+        "changed_names": None,
+        "may_leak": True,
     }
 
 

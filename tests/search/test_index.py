@@ -11,15 +11,17 @@ from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.repos import cards
-from hublet.search import index, index_store
+from hublet.search import index, index_store, text_index, text_store
 from hublet.search.records import IndexSource
 from people import Headers, a_user, an_organization, sign_in
+from repos.commits import file, header, ndjson
 from repositories import a_push, a_repo, a_resource_group
 from scratch_database import wait_until
 from search.quick_searches import in_step, names
 from workers import drain, running_workers
 
 MODEL = "/api/models/ada/engine"
+NDJSON = {"content-type": "application/x-ndjson"}
 
 
 async def rows(database: Database, table: str) -> set[tuple[Any, ...]]:
@@ -186,6 +188,37 @@ async def test_a_refresh_writes_what_is_true_when_it_writes(
     assert document.scope.startswith("mo")
     assert document.text == ("steam",)
     assert await names(client, "steam", ada) == ["ada/engine"]
+
+
+async def test_a_commit_that_comes_while_a_readme_is_read_does_not_hide_its_text(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that leaves README.md as it is has no refresh of its own."""
+    repo = await a_repo(client, ada, "ada/engine")
+    await a_push(database, repo, {"README.md": b"steam"})
+    loop, read_text, commits = asyncio.get_running_loop(), cards.read_text, []
+
+    async def commit() -> None:
+        body = ndjson(header(), file(f"{len(commits)}.txt", "more"))
+        made = await client.post(f"{MODEL}/commit/main", headers=ada | NDJSON, content=body)
+        assert made.status_code == 200, made.text
+
+    def read_slowly(*arguments: Any) -> str:
+        text = read_text(*arguments)
+        if len(commits) < 2:
+            commits.append(asyncio.run_coroutine_threadsafe(commit(), loop).result())
+        return text
+
+    monkeypatch.setattr(cards, "read_text", read_slowly)
+    await index.refresh(database, IndexSource.repo, [repo])
+    commits.clear()
+    await text_index.refresh(database, IndexSource.repo, [repo])
+
+    async with database.read() as conn:
+        _, document = (await index_store.find(conn, [repo]))[repo]
+        texts = [text for _, text in await text_store.find(conn, [repo])]
+    assert document.text == ("steam",)
+    assert [set(text.words) for text in texts] == [{"steam"}]
 
 
 async def test_a_second_refresh_changes_nothing(

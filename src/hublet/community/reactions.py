@@ -34,7 +34,11 @@ class PullRequestPush:
     at: datetime
 
 
-@reacts_to(RepoContentUpdated)
+def _moves_pull_request(event: RepoContentUpdated) -> bool:
+    return any(number_of(update.ref) is not None for update in event.updated_refs)
+
+
+@reacts_to(RepoContentUpdated, when=_moves_pull_request)
 async def queue_pushed_commits(conn: Connection, event: RepoContentUpdated) -> None:
     # Which commits are new only git knows, and git does not run inside a transaction.
     bodies = [msgspec.json.encode(push).decode() for push in _pushes(event)]

@@ -1,13 +1,13 @@
 """Outbox: events commit with the change that causes them; a worker dispatches them as tasks."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
 from hublet.core import queue
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.tracing import current_traceparent
 
@@ -39,8 +39,17 @@ Reaction = Callable[[Connection, E], Awaitable[None]]
 reactions: dict[str, dict[str, Callable[[Connection, Any], Awaitable[None]]]] = {}
 
 
-def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
+# For which events a reaction gets a task, by the kind of the task; without a condition for all.
+_conditions: dict[str, Callable[[Any], bool]] = {}
+
+
+def reacts_to(
+    event_type: type[E], *, when: Callable[[E], bool] | None = None
+) -> Callable[[Reaction[E]], Reaction[E]]:
     """Run the function once for each such event, whatever crashes in between.
+
+    An event for which `when` is false makes no task: most reactions have to do with few events of
+    a kind, and a task costs more than a look.
 
     The transaction it is given also ends its task, so its writes and its end commit
     together; what must not happen in a transaction it adds to the queue. Its task carries the
@@ -51,6 +60,8 @@ def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
         feature = reaction.__module__.removeprefix("hublet.").partition(".")[0]
         name = f"{feature}.{reaction.__name__}"
         reactions.setdefault(event_type.kind, {})[name] = reaction
+        if when is not None:
+            _conditions[_task_kind(event_type.kind, name)] = when
         queue.handles(_task_kind(event_type.kind, name), reads=event_type)(reaction)
         return reaction
 
@@ -123,10 +134,21 @@ async def dispatch(conn: Connection, *, limit: int) -> int:
                 trace=row["trace"],
             )
             for row in sorted(rows, key=lambda row: str(row["id"]))
-            for name in reactions.get(row["kind"], ())
+            for name in _reactions_to(row)
         ],
     )
     return len(rows)
+
+
+def _reactions_to(row: Row) -> Iterator[str]:
+    kind, event = row["kind"], None
+    for name in reactions.get(kind, ()):
+        condition = _conditions.get(_task_kind(kind, name))
+        if condition is not None:
+            event = event or msgspec.json.decode(row["body"], type=Event.catalogue[kind])
+            if not condition(event):
+                continue
+        yield name
 
 
 async def is_waiting(conn: Reader) -> bool:

@@ -1,5 +1,7 @@
 """Events of repositories and their content."""
 
+from collections.abc import Collection
+
 from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import Event
 
@@ -100,6 +102,14 @@ class RepoContentUpdated(Event):
     repo: RepoSnapshot
     updated_refs: tuple[UpdatedRef, ...]
     actor_id: str
+    # The first names of all paths that changed (`README.md`, `src`), where they are known and few.
+    changed_names: tuple[str, ...] | None = None
+    # False: no file that is new has the prefix of a credential of this hub.
+    may_leak: bool = True
+
+    def may_change(self, names: Collection[str]) -> bool:
+        """Tell whether these files or folders at the top may have changed."""
+        return self.changed_names is None or not set(self.changed_names).isdisjoint(names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,7 @@ async def review_member_next_page(conn: Connection, review: MemberReview) -> Non
     await cleanup.review_member(conn, review)
 
 
-@reacts_to(RepoContentUpdated)
+@reacts_to(RepoContentUpdated, when=tags.has_new_tags)
 async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
     await tags.queue_new_tags(conn, event)
 
@@ -193,12 +193,16 @@ async def notify_password_changed(conn: Connection, event: PasswordChanged) -> N
     await notify_by_mail(conn, event.user_id, texts.password_changed(), key=None)
 
 
-@reacts_to(RepoContentUpdated)
+def _may_leak(event: RepoContentUpdated) -> bool:
+    return event.may_leak and not event.repo.private
+
+
+@reacts_to(RepoContentUpdated, when=_may_leak)
 async def queue_leak_search(conn: Connection, event: RepoContentUpdated) -> None:
     search = LeakSearch(
         repo_id=event.repo.id, updated_refs=event.updated_refs, head_sha=event.repo.head_sha
     )
-    if not event.repo.private and search.starts:
+    if search.starts:
         await add(conn, NewTask(kind=SEARCH_FOR_LEAKS, body=msgspec.json.encode(search).decode()))
 
 

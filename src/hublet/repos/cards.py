@@ -1,7 +1,7 @@
 """Repository cards: the YAML metadata at the top of README.md, checked and turned into tags."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 from hublet.core import yaml_loader
 from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml, TooMuchYaml
+from hublet.repos import evaluations
 from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import CardTooLong, InvalidCard
 from hublet.repos.evaluations import read_evaluations
@@ -216,6 +217,11 @@ sdk: {space.sdk}
 pinned: false
 ---
 """.encode()
+
+
+def changes_card(names: Collection[str] | None) -> bool:
+    """Tell whether a change of these files and folders of main may change the card; None: of any."""
+    return names is None or not {README, evaluations.FOLDER}.isdisjoint(names)
 
 
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word

@@ -131,7 +131,7 @@ async def _add(conn: Connection, source: Repo, repo: Repo, content: _CopiedConte
     repo = replace(repo, head_sha=content.head, size=source.size, card=card.data, tags=card.tags)
     await lifecycle.add_or_refuse(conn, repo)
     await ref_store.add_all(conn, repo.id, content.refs)
-    await ref_store.set_head(conn, repo.id, content.head, card)
+    await ref_store.set_card(conn, repo.id, card)
     if content.packs is not None:
         await packs_store.add_first(conn, repo.id, content.packs.packs, created_by=repo.creator_id)
     await blobs_store.link_those_of(conn, repo.id, source_id=source.id)

@@ -118,7 +118,7 @@ async def _add_with_first_commit(
     await ref_store.update_ref(conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head))
     if repo.type is RepoType.space:
         card = Card(data=repo.card, tags=repo.tags)
-        await ref_store.set_head(conn, repo.id, head, card)
+        await ref_store.set_card(conn, repo.id, card)
     if packs is not None:
         await packs_store.add_first(conn, repo.id, packs.packs, created_by=repo.creator_id)
 

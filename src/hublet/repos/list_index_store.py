@@ -58,16 +58,16 @@ async def target_keys_of(conn: Reader, repos: Collection[Repo]) -> dict[str, lis
 
 async def set_parameters(
     conn: Connection, repo_id: str, *, head_sha: str, by_dtype: Mapping[str, int]
-) -> None:
-    """Set the parameters of a model, unless it has other files by now."""
-    await conn.execute(
+) -> bool:
+    """Set the parameters of a model; False when it has other files by now, or is gone."""
+    return await conn.execute(
         """
         UPDATE repos SET num_parameters = $3, safetensors = $4
         WHERE id = $1 AND head_sha = $2
         """,
         repo_id, head_sha, sum(by_dtype.values()) if by_dtype else None,
         json.dumps(dict(by_dtype)) if by_dtype else None,
-    )  # fmt: skip
+    ) == 1  # fmt: skip
 
 
 async def like_seconds_since(conn: Reader, micros: int) -> dict[str, int]:

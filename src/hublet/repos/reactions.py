@@ -12,6 +12,7 @@ from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.browse import list_index
 from hublet.repos.browse.list_index import ParameterCount
+from hublet.repos.browse.overview import is_of_weights
 from hublet.repos.files.changes import forget_changes
 from hublet.repos.git import bare_repos
 from hublet.repos.lfs import direct_uploads
@@ -81,8 +82,13 @@ async def pack(database: Database, body: dict[str, Any]) -> None:
 @reacts_in_transaction_to(RepoContentUpdated)
 async def plan_parameter_count(conn: Connection, event: RepoContentUpdated) -> None:
     moves_main = any(update.ref == MAIN for update in event.updated_refs)
-    if event.repo.type == RepoType.model and moves_main:
+    if event.repo.type == RepoType.model and moves_main and _may_change_weights(event):
         await list_index.schedule_count(conn, event.repo.id)
+
+
+def _may_change_weights(event: RepoContentUpdated) -> bool:
+    names = event.changed_names
+    return names is None or any(is_of_weights(name.encode()) for name in names)
 
 
 @handles_slowly(list_index.COUNT_PARAMETERS, reads=ParameterCount)

@@ -291,8 +291,12 @@ class RefTransaction:
 
     updates: tuple[UpdatedRef, ...]
     actor_id: str
-    # The card of the commit that main moves to; None when main stays.
+    # The card of the commit that main moves to; None when main stays, or keeps its card.
     card: Card | None = None
+    # The first names of all paths that the one ref changes by, where that is known.
+    changed_names: tuple[str, ...] | None = None
+    # False: no file that is new has the prefix of a credential.
+    may_leak: bool = True
     # How much the repository's storage grows.
     added_bytes: int = 0
     # The blobs that were uploaded with these refs.

@@ -154,6 +154,9 @@ async def get_viewer(conn: Reader, caller: Caller | None, repo: Repo) -> RepoVie
 
 async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool:
     """Tell whether a user has this right as owner or member, whatever the token."""
+    if repo.owner_id == user_id:
+        # Nobody is a member of oneself: a look for roles would find none.
+        return True
     organization, group = await store.roles_of(conn, repo, user_id=user_id)
     role = access.role_in_repo(repo, organization=organization, group=group)
     return access.may_as_member(repo, user_id, role, right)

@@ -58,23 +58,38 @@ _Texts = dict[tuple[str, str], tuple[str, ...]]
 
 
 async def refresh(database: Database, source: IndexSource, target_ids: Sequence[str]) -> None:
-    """Bring the documents of these in step; those that exist no more leave the index."""
+    """Bring the documents of these in step; those that exist no more leave the index.
+
+    A repository whose text is of an older commit when it is to be written is read once more: a
+    commit that changes no text has no task of its own.
+    """
+    while await _refresh(database, source, target_ids):
+        pass
+
+
+async def _refresh(database: Database, source: IndexSource, target_ids: Sequence[str]) -> bool:
+    """Return whether a repository has moved on meanwhile; its document stays as it was."""
     async with database.read() as conn:
         stored = await _stored(conn, target_ids)
         unread = await _unread_repos(conn, source, target_ids, stored)
         if not unread and await _current(conn, source, target_ids, stored, {}) == stored:
-            return
+            return False
     folders = {repo.id: await repos.open_folder(database, repo.id) for repo in unread}
-    texts = await asyncio.to_thread(_read_texts, folders, unread)
+    texts = await asyncio.to_thread(_read_texts, folders, unread) if unread else {}
     async with database.transaction() as conn:
         await index_store.lock(conn)
         known = await index_store.find(conn, target_ids)
         stored = {target_id: document for target_id, (_, document) in known.items()}
+        unread = await _unread_repos(conn, source, target_ids, stored)
+        moved = {repo.id for repo in unread if (repo.id, repo.head_sha or "") not in texts}
         current = await _current(conn, source, target_ids, stored, texts)
         for target_id in target_ids:
+            if target_id in moved:
+                continue
             number, before = known.get(target_id, (0, None))
             if before != (after := current.get(target_id)):
                 await _replace(conn, number, before, after)
+    return bool(moved)
 
 
 async def _stored(conn: Reader, target_ids: Collection[str]) -> dict[str, SearchDocument]:
@@ -148,7 +163,7 @@ def _repo_document(repo: Repo, stored: SearchDocument | None, texts: _Texts) -> 
         return documents.of_repo(repo, text=stored.text, text_version=version)
     if version is not None and (repo.id, version) in texts:
         return documents.of_repo(repo, text=texts[repo.id, version], text_version=version)
-    # There is none, or it changed while another one was read, and a task for that follows.
+    # There is none, or none of this commit was read.
     return documents.of_repo(repo)
 
 

@@ -80,7 +80,8 @@ for _event_type in _TARGETS:
 
 def _changes_document(event: Event) -> bool:
     if isinstance(event, RepoContentUpdated):
-        return any(updated.ref == MAIN for updated in event.updated_refs)
+        moves_main = any(updated.ref == MAIN for updated in event.updated_refs)
+        return moves_main and event.may_change(text_index.FILES)
     if isinstance(event, CommentCreated | CommentUpdated):
         return event.thread.kind in text_index.KINDS
     if isinstance(event, ThreadUpdated) and event.thread.kind == ThreadKind.discussion:

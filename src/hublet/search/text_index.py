@@ -28,6 +28,8 @@ from hublet.search.records import IndexSource, TextDocument, TextKind
 FILL = "search.fill_texts"
 README = "README.md"
 APP = "app.py"
+# Of a repository, whatever its type.
+FILES = (README, APP)
 # Threads whose texts are found.
 KINDS = (ThreadKind.discussion, ThreadKind.paper)
 MOST_WORDS = 1000
@@ -97,6 +99,17 @@ _Weights = Mapping[tuple[str, str, str], Mapping[str, int]]
 
 
 async def _refresh_repos(database: Database, ids: Sequence[str]) -> None:
+    while not await _refresh_cards(database, ids):
+        pass
+    for repo_id in ids:
+        await _move_texts(database, repo_id)
+
+
+async def _refresh_cards(database: Database, ids: Sequence[str]) -> bool:
+    """Write the texts of files; False when a repository has moved on since they were read.
+
+    A commit that changes none of these files has no task of its own.
+    """
     async with database.read() as conn:
         known = await repos_store.list_by_ids(conn, ids)
         stored = [text for _, text in await text_store.find(conn, ids)]
@@ -112,9 +125,15 @@ async def _refresh_repos(database: Database, ids: Sequence[str]) -> None:
         for repo_id in dict.fromkeys(repo.id for repo, _ in unread)
     }
     weights = await asyncio.to_thread(_weigh_files, folders, unread)
-    await _write(database, ids, lambda conn, stored: _card_texts(conn, ids, stored, weights))
-    for repo_id in ids:
-        await _move_texts(database, repo_id)
+    moved = False
+
+    async def current(conn: Reader, stored: list[TextDocument]) -> list[TextDocument]:
+        nonlocal moved
+        found, moved = await _card_texts(conn, ids, stored, weights)
+        return found
+
+    await _write(database, ids, current)
+    return not moved
 
 
 def _weigh_files(folders: Mapping[str, Path], unread: Iterable[tuple[Repo, str]]) -> _Weights:
@@ -128,16 +147,17 @@ def _weigh_files(folders: Mapping[str, Path], unread: Iterable[tuple[Repo, str]]
 
 async def _card_texts(
     conn: Reader, ids: Collection[str], stored: Iterable[TextDocument], weights: _Weights
-) -> list[TextDocument]:
+) -> tuple[list[TextDocument], bool]:
+    """Return the texts of these repositories, and whether one is missing because main moved."""
     former = {(text.source_id, text.version or "", text.file): text.words for text in stored}
-    found = []
+    found, moved = [], False
     for repo in await repos_store.list_by_ids(conn, ids):
         for file in files_of(repo):
-            # What changed while another commit was read has a task of its own.
             key = (repo.id, repo.head_sha or "", file)
+            moved = moved or (key not in former and key not in weights)
             if weighed := former.get(key) or weights.get(key):
                 found.append(_card_text(repo, file, weighed))
-    return found
+    return found, moved
 
 
 def _card_text(repo: Repo, file: str, weighed: Mapping[str, int]) -> TextDocument:

@@ -37,17 +37,24 @@ class NewTags:
     after: str = ""
 
 
+def has_new_tags(event: RepoContentUpdated) -> bool:
+    return bool(_new_tags(event))
+
+
 async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
-    created = [
+    if created := _new_tags(event):
+        new_tags = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST_TAGS])
+        await _queue_page(conn, new_tags)
+
+
+def _new_tags(event: RepoContentUpdated) -> list[str]:
+    return [
         update.ref.removeprefix(_TAG_PREFIX)
         for update in event.updated_refs
         if update.ref.startswith(_TAG_PREFIX)
         and update.old_sha is None
         and update.new_sha is not None
     ]
-    if created:
-        new_tags = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST_TAGS])
-        await _queue_page(conn, new_tags)
 
 
 async def notify_watchers(conn: Connection, new_tags: NewTags) -> None:

@@ -65,21 +65,31 @@ async def schedule_count(conn: Connection, repo_id: str) -> None:
 
 
 async def refresh_parameters(database: Database, repo_id: str) -> None:
-    """Write down the parameters that a model has on main now; none when its files say none."""
+    """Write down the parameters that a model has on main now; none when its files say none.
+
+    A commit that comes meanwhile has a task of its own only if it changes them.
+    """
+    while not await _refresh_parameters(database, repo_id):
+        pass
+
+
+async def _refresh_parameters(database: Database, repo_id: str) -> bool:
+    """Return False when main moved before they were written."""
     async with database.read() as conn:
         repo = await repos_store.find(conn, repo_id)
     if repo is None or repo.type is not RepoType.model or repo.head_sha is None:
-        return
+        return True
     try:
         folder = await repos.open_folder(database, repo.id)
         weights = await asyncio.to_thread(find_weights, folder, repo.head_sha)
         by_dtype = await count_parameters(database, repo, weights)
     except (HubError, pygit2.GitError):
         # It was deleted a moment ago, or content of it is gone: the scrubber tells about that.
-        return
-    if by_dtype != (repo.safetensors or {}):
-        async with database.transaction() as conn:
-            await store.set_parameters(conn, repo.id, head_sha=repo.head_sha, by_dtype=by_dtype)
+        return True
+    if by_dtype == (repo.safetensors or {}):
+        return True
+    async with database.transaction() as conn:
+        return await store.set_parameters(conn, repo.id, head_sha=repo.head_sha, by_dtype=by_dtype)
 
 
 async def count_parameters(
@@ -210,18 +220,27 @@ async def _fill_links(conn: Connection, repo_id: str) -> None:
 
 
 async def _fill_evaluations(database: Database, repo_id: str) -> None:
-    """Write down the results that an older model states; a commit meanwhile has written its own."""
+    """Write down the results that an older model states."""
+    while not await _read_evaluations_of_now(database, repo_id):
+        pass
+
+
+async def _read_evaluations_of_now(database: Database, repo_id: str) -> bool:
+    """Return False when main moved before the results were written."""
     async with database.read() as conn:
         repo = await repos_store.find(conn, repo_id)
     if repo is None or repo.type is not RepoType.model or repo.head_sha is None:
-        return
+        return True
     try:
         folder = await repos.open_folder(database, repo.id)
         found = await asyncio.to_thread(read_evaluations, folder, repo.head_sha, repo.card)
     except (HubError, pygit2.GitError):
-        return
+        return True
     async with database.transaction() as conn:
         await store.lock(conn, repo_id)
         current = await repos_store.find(conn, repo_id)
-        if current is not None and current.head_sha == repo.head_sha:
+        if current is not None and current.head_sha != repo.head_sha:
+            return False
+        if current is not None:
             await store.set_evaluations(conn, repo_id, found)
+    return True

@@ -74,14 +74,15 @@ def _read_overview(folder: Path, sha: str) -> RepoOverview:
 def find_weights(folder: Path, sha: str) -> tuple[GitEntry, ...]:
     """Return the safetensors files beside the card that make up the model of a commit."""
     tree = trees.get_commit(bare_repos.open_repository(folder), sha).tree
-    names = [name.decode(errors="replace") for name in trees.ids_in(tree) if _is_of_weights(name)]
+    names = [name.decode(errors="replace") for name in trees.ids_in(tree) if is_of_weights(name)]
     indexed = _read_index(folder, sha) if safetensors.INDEX_FILE in names else ()
     found = safetensors.weights_among(names, indexed=indexed)
     entries = trees.find_entries(folder, sha, found)
     return tuple(entry for entry in entries if entry.type == "file" and not entry.is_link)
 
 
-def _is_of_weights(name: bytes) -> bool:
+def is_of_weights(name: bytes) -> bool:
+    """Tell whether a file of this name beside the card may change what the model is made of."""
     return name.endswith((b".safetensors", safetensors.INDEX_FILE.encode()))
 
 

@@ -107,6 +107,7 @@ async def commit_edit(
         return replace(request, expected=edit.expected, may_be_empty=False)
 
     async def read(intake: CommitIntake) -> CommitRequest:
+        # Not in the turn of the branch: files may be large.
         return await asyncio.to_thread(take, intake)
 
     result = await service.commit_with(database, caller, address, read)

@@ -33,6 +33,8 @@ from hublet.storage.records import Blob
 
 # Larger content goes to the storage, and git holds a pointer to it.
 LARGEST_IN_GIT = 10 << 20
+# An event of a commit that changes more says nothing of what it changes.
+MOST_CHANGED_NAMES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,18 @@ class CommitRequest:
     expected: Mapping[str, str | None] = field(default_factory=dict)
     # Whether a pull request may be opened that changes nothing.
     may_be_empty: bool = True
+    # False: no file in it has the prefix of a credential.
+    may_leak: bool = True
+
+    @property
+    def changed_names(self) -> tuple[str, ...] | None:
+        """The first names of all paths that it changes; None when they are many."""
+        changes = self.changes
+        paths = {*changes.puts, *changes.deleted_files, *changes.deleted_folders}
+        names = {path.partition("/")[0] for path in paths}
+        if any(put.is_lfs for put in changes.puts.values()):
+            names.add(patterns.GIT_ATTRIBUTES_FILE)
+        return tuple(sorted(names)) if len(names) <= MOST_CHANGED_NAMES else None
 
 
 @dataclass(slots=True)
@@ -81,8 +95,12 @@ class CommitIntake:
     Operations that come without a body are given to `take`, and then there is `complete`.
     """
 
-    def __init__(self, *, store: ObjectStore, folder: Path, largest_file: int) -> None:
+    def __init__(
+        self, *, store: ObjectStore, folder: Path, largest_file: int, credential_prefix: str
+    ) -> None:
         self.writer = ObjectWriter(folder)
+        self._credential_prefix = credential_prefix.encode()
+        self._may_leak = False
         self._store = store
         self._parser = CommitParser(store, self.take, largest_file=largest_file)
         self._changes = TreeChanges()
@@ -107,7 +125,13 @@ class CommitIntake:
             changes=replace(self._changes, deleted_files=separate, attributes=self._attributes),
             blobs=tuple(self._blobs),
             lfs_files=tuple(self._lfs_files),
+            may_leak=self._may_leak,
         )
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is something on the disk to be closed."""
+        return self._parser.has_spool or self.writer.has_file
 
     def close(self) -> None:
         self._parser.close()
@@ -152,6 +176,7 @@ class CommitIntake:
             cards.parse_metadata(data.decode(errors="replace"))
         elif path == patterns.GIT_ATTRIBUTES_FILE:
             self._attributes = data
+        self._may_leak = self._may_leak or self._credential_prefix in data
         self._changes.puts[path] = FilePut(
             oid=self.writer.add("blob", data), size=len(data), moved_from=operation.moved_from
         )

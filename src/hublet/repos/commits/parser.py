@@ -110,10 +110,17 @@ class CommitParser:
             raise InvalidCommit("The body is empty; its first line must be the header.")
         return self.header
 
+    @property
+    def has_spool(self) -> bool:
+        return self._content is not None and self._content.spool is not None
+
     def close(self) -> None:
-        """Close the content of a line that is not complete."""
+        """Close the content of a line that is not complete; nothing can be fed any more."""
         if self._content is not None:
             self._content.close()
+        # They refer back to this, and a server collects garbage rarely.
+        self._scanner.close()
+        vars(self).pop("_take", None)
 
     def _scan(self, scan: Callable[[], None]) -> None:
         try:

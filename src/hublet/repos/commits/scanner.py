@@ -52,6 +52,10 @@ class Scanner:
         self._rest = b""
         self._begin_line()
 
+    def close(self) -> None:
+        """Forget everything; its state is a method of its own, so it would wait for a collection."""
+        vars(self).clear()
+
     def _begin_line(self) -> None:
         self._line = bytearray()
         self._depth = 0

@@ -7,24 +7,26 @@ is lost.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pygit2
 
+from hublet.core.batching import write_in_group
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.events import UpdatedRef
 from hublet.repos import blobs_store
-from hublet.repos.cards import read_card
+from hublet.repos.cards import changes_card, read_card
 from hublet.repos.commits import pull_requests
 from hublet.repos.commits.builder import BuiltCommit, CommitBase, CommitBuilder
 from hublet.repos.commits.intake import CommitIntake, CommitRequest
 from hublet.repos.commits.operations import AddLfsFile, CommitResult
 from hublet.repos.commits.pull_requests import NewPullRequest
-from hublet.repos.commits.targets import CommitAddress, CommitTarget, get_target
+from hublet.repos.commits.targets import CommitAddress, CommitTarget, get_repo, get_target
 from hublet.repos.errors import InvalidCommit, RefChanged, RepoNotFound, StorageUnavailable
 from hublet.repos.git.objects import CommitDraft
 from hublet.repos.git.tree_changes import FilePut
@@ -47,6 +49,9 @@ _CHUNK = 1 << 20
 # removed with the last commit that holds it; between processes the ref itself decides.
 _branch_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
+# A request that an intake has taken, or what takes it, which blocks.
+TakenRequest = CommitRequest | Callable[[], CommitRequest]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CommitOutcome:
@@ -67,7 +72,7 @@ async def commit_with(
     database: Database,
     caller: Caller,
     address: CommitAddress,
-    read: Callable[[CommitIntake], Awaitable[CommitRequest]],
+    read: Callable[[CommitIntake], Awaitable[TakenRequest]],
 ) -> CommitResult:
     """Make the commit that `read` brings to an intake."""
     async with database.read() as conn:
@@ -78,12 +83,11 @@ async def commit_with(
             store=open_store(settings),
             folder=work.folder,
             largest_file=settings.limits.file_bytes,
+            credential_prefix=settings.tokens.prefix,
         )
         try:
-            request = await read(intake)
-            await _write_pointers(database, target.repo, intake, request)
-            attempts = _CommitAttempts(database, caller, address, intake, request)
-            outcome = await attempts.run(work)
+            attempts = _CommitAttempts(database, caller, address, intake, await read(intake))
+            outcome = await attempts.run(work, target)
         except (OSError, pygit2.GitError) as error:
             if not work.folder.exists():
                 # The repository was deleted while the body arrived.
@@ -91,7 +95,7 @@ async def commit_with(
             log.exception("a commit could not be stored", repo=target.repo.id)
             raise StorageUnavailable from error
         finally:
-            await asyncio.shield(asyncio.to_thread(intake.close))
+            await _close(intake)
     url = f"{outcome.repo.url(settings.base_url)}/commit/{outcome.oid}"
     return CommitResult(
         oid=outcome.oid,
@@ -101,19 +105,29 @@ async def commit_with(
     )
 
 
-async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> CommitRequest:
+async def _close(intake: CommitIntake) -> None:
+    if intake.has_files:
+        await asyncio.shield(asyncio.to_thread(intake.close))
+    else:
+        intake.close()
+
+
+async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> TakenRequest:
+    """Read a body; one that is short is taken in by the thread that builds its commit."""
     waiting = bytearray()
+    is_short = True
     async for data in body:
         waiting += data
         if len(waiting) >= _CHUNK:
             await asyncio.to_thread(intake.feed, bytes(waiting))
             waiting.clear()
+            is_short = False
 
     def finish() -> CommitRequest:
         intake.feed(bytes(waiting))
         return intake.finish()
 
-    return await asyncio.to_thread(finish)
+    return finish if is_short else await asyncio.to_thread(finish)
 
 
 async def _write_pointers(
@@ -123,8 +137,6 @@ async def _write_pointers(
 
     To know the digest of a file is no right to its content.
     """
-    if not request.lfs_files:
-        return
     async with database.read() as conn:
         known = await blobs_store.find_in_repo(
             conn, repo.id, {file.sha256 for file in request.lfs_files}
@@ -165,18 +177,17 @@ class _CommitAttempts:
         caller: Caller,
         address: CommitAddress,
         intake: CommitIntake,
-        request: CommitRequest,
+        taken: TakenRequest,
     ) -> None:
         self._database = database
         self._caller = caller
         self._address = address
         self._intake = intake
-        self._request = request
+        self._taken = taken
+        self._has_pointers = False
         self._packs: NewPacks | None = None
 
-    async def run(self, work: Workspace) -> _CommitOutcome:
-        async with self._database.read() as conn:
-            target = await get_target(conn, self._caller, self._address)
+    async def run(self, work: Workspace, target: CommitTarget) -> _CommitOutcome:
         key = (target.repo.id, target.ref)
         lock = _branch_locks.setdefault(key, asyncio.Lock())
         async with lock:
@@ -184,43 +195,75 @@ class _CommitAttempts:
 
     async def _commit_with_retries(self, work: Workspace) -> _CommitOutcome:
         for _ in range(ATTEMPTS):
+            # The body may have taken hours, and what is built, or not, tells of the content.
             async with self._database.read() as conn:
                 target = await get_target(conn, self._caller, self._address)
-            await work.refresh()
-            built, card = await asyncio.to_thread(self._build, work.folder, target)
+            request, built, card = await self._build_with_pointers(work, target)
             if not built.is_new:
                 return _CommitOutcome(repo=target.repo, oid=built.oid, is_new=False)
             self._packs = await work.upload()
+            move = partial(self._move, target=target, request=request, built=built, card=card)
             try:
-                async with self._database.transaction() as conn:
-                    return await self._move(conn, target, built, card)
+                return await write_in_group(self._database, move)
             except RefChanged:
                 continue
         raise RefChanged(self._address.revision)
 
-    def _build(self, folder: Path, target: CommitTarget) -> tuple[BuiltCommit, Card | None]:
-        draft = CommitDraft(
-            author=self._caller.user_name, at=now(), message=self._request.header.message
-        )
+    async def _build_with_pointers(
+        self, work: Workspace, target: CommitTarget
+    ) -> tuple[CommitRequest, BuiltCommit, Card | None]:
+        await work.refresh()
+        built = await asyncio.to_thread(self._build, work.folder, target)
+        if isinstance(built, CommitRequest):
+            await _write_pointers(self._database, target.repo, self._intake, built)
+            self._has_pointers = True
+            built = await asyncio.to_thread(self._build, work.folder, target)
+        assert not isinstance(built, CommitRequest)  # noqa: S101 - it has its pointers
+        return built
+
+    def _build(
+        self, folder: Path, target: CommitTarget
+    ) -> tuple[CommitRequest, BuiltCommit, Card | None] | CommitRequest:
+        """Build the commit; return the request alone when pointers are to be written first.
+
+        One call of a thread does all: each costs as much as the work of a small commit.
+        """
+        if not isinstance(self._taken, CommitRequest):
+            self._taken = self._taken()
+        request = self._taken
+        if request.lfs_files and not self._has_pointers:
+            return request
+        draft = CommitDraft(author=self._caller.user_name, at=now(), message=request.header.message)
         base = CommitBase(folder=folder, revision=self._address.revision, head=target.head)
-        may_be_empty = self._address.create_pr and self._request.may_be_empty
+        may_be_empty = self._address.create_pr and request.may_be_empty
         built = CommitBuilder(
-            base, self._request, draft, self._intake.writer, may_be_empty=may_be_empty
+            base, request, draft, self._intake.writer, may_be_empty=may_be_empty
         ).build()
         to_main = built.is_new and target.ref == MAIN and not self._address.create_pr
-        return built, read_card(folder, built.oid, target.repo.type) if to_main else None
+        has_card = to_main and changes_card(request.changed_names)
+        return request, built, read_card(folder, built.oid, target.repo.type) if has_card else None
 
     async def _move(
-        self, conn: Connection, target: CommitTarget, built: BuiltCommit, card: Card | None
+        self,
+        conn: Connection,
+        *,
+        target: CommitTarget,
+        request: CommitRequest,
+        built: BuiltCommit,
+        card: Card | None,
     ) -> _CommitOutcome:
-        # The body may have taken hours, so the rights are checked once more.
-        repo = (await get_target(conn, self._caller, self._address)).repo
-        await _keep_contents(conn, repo, self._request.lfs_files)
+        # What counts are the rights of the moment in which the ref moves.
+        if self._address.create_pr:
+            repo = (await get_target(conn, self._caller, self._address)).repo
+        else:
+            # Where the branch is by now, the move of its ref tells.
+            repo = await get_repo(conn, self._caller, self._address)
+        await _keep_contents(conn, repo, request.lfs_files)
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None
         if self._address.create_pr:
             pull_request = await pull_requests.open_pull_request(
-                conn, self._caller, repo, self._proposal(target, built)
+                conn, self._caller, repo, _proposal(request, target, built)
             )
             url = pull_request.url
             ref = f"{PULL_REQUESTS}{pull_request.number}"
@@ -229,8 +272,10 @@ class _CommitAttempts:
             updates=(update,),
             actor_id=self._caller.user_id,
             card=card,
+            changed_names=request.changed_names,
+            may_leak=request.may_leak,
             added_bytes=built.added_bytes,
-            blobs=self._request.blobs,
+            blobs=request.blobs,
             packs=self._packs,
         )
         return _CommitOutcome(
@@ -239,12 +284,12 @@ class _CommitAttempts:
             pull_request_url=url,
         )
 
-    def _proposal(self, target: CommitTarget, built: BuiltCommit) -> NewPullRequest:
-        header = self._request.header
-        return NewPullRequest(
-            title=header.summary.partition("\n")[0],
-            description=header.description,
-            base=target.ref,
-            base_sha=target.head,
-            head_sha=built.oid,
-        )
+
+def _proposal(request: CommitRequest, target: CommitTarget, built: BuiltCommit) -> NewPullRequest:
+    return NewPullRequest(
+        title=request.header.summary.partition("\n")[0],
+        description=request.header.description,
+        base=target.ref,
+        base_sha=target.head,
+        head_sha=built.oid,
+    )

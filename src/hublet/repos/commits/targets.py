@@ -35,13 +35,19 @@ class CommitTarget:
 
 async def get_target(conn: Reader, caller: Caller, address: CommitAddress) -> CommitTarget:
     """Return the target of a commit when the caller may make it."""
-    repo = await repos.get(conn, caller, address.repo, Right.see)
-    await _check_right(conn, caller, repo, address)
+    repo = await get_repo(conn, caller, address)
     is_branch = address.ref.startswith(HEADS) or is_pull_request_ref(address.ref)
     head = await ref_store.find(conn, repo.id, address.ref) if is_branch else None
     if head is None:
         raise RevisionNotFound(address.revision)
     return CommitTarget(repo=repo, ref=address.ref, head=head)
+
+
+async def get_repo(conn: Reader, caller: Caller, address: CommitAddress) -> Repo:
+    """Return the repository of a commit when the caller may make it, whether the branch is there or not."""
+    repo = await repos.get(conn, caller, address.repo, Right.see)
+    await _check_right(conn, caller, repo, address)
+    return repo
 
 
 async def _check_right(conn: Reader, caller: Caller, repo: Repo, address: CommitAddress) -> None:

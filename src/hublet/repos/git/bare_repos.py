@@ -86,8 +86,15 @@ def try_lock(folder: Path, *, exclusive: bool) -> FolderLock | None:
 
 
 def open_repository(folder: Path) -> pygit2.Repository:
-    """Open this very folder, without a search in the folders above it."""
-    return pygit2.Repository(str(folder), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+    """Open this very folder, without a search in the folders above it.
+
+    It is closed, with its packs, as soon as nobody has it any more: what pygit2 lets each repository
+    refer back to itself by goes, since a server collects garbage rarely. Refs are in the database.
+    """
+    repository = pygit2.Repository(str(folder), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+    for name in ("branches", "references", "remotes", "submodules"):
+        delattr(repository, name)
+    return repository
 
 
 def remove(folder: Path) -> None:

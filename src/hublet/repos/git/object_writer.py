@@ -6,12 +6,13 @@ few objects become files, and many become a pack.
 """
 
 import os
-import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from hublet.core.ids import new_object_id
 from hublet.repos.git.objects import ObjectKind, header_of, oid_of
 from hublet.repos.git.packs import FULL_PACK, WORKSPACE_SUFFIX, PackWriter, sync_folder
 
@@ -19,6 +20,7 @@ MOST_LOOSE_OBJECTS = 32
 MOST_LOOSE_BYTES = 1 << 20
 
 _FAST = 1
+_PRIVATE, _READABLE = 0o600, 0o444
 
 
 class ObjectWriter:
@@ -64,8 +66,13 @@ class ObjectWriter:
             self._pack.finish()
             self._pack = None
         elif self._waiting:
-            _write_loose(self._folder / "objects", self._waiting)
+            _write_loose(f"{self._folder}/objects", self._waiting)
         self._forget()
+
+    @property
+    def has_file(self) -> bool:
+        """Whether `discard` has something to remove."""
+        return self._pack is not None
 
     def discard(self) -> None:
         if self._pack is not None:
@@ -92,30 +99,46 @@ class ObjectWriter:
         self._bytes = 0
 
 
-def _write_loose(objects: Path, waiting: dict[str, tuple[ObjectKind, bytes]]) -> None:
+def _write_loose(objects: str, waiting: dict[str, tuple[ObjectKind, bytes]]) -> None:
+    # Strings and bare descriptors: `pathlib` and `tempfile` cost more than all that the disk does.
     touched = {objects}
     for name, (kind, data) in waiting.items():
-        target = objects / name[:2] / name[2:]
-        target.parent.mkdir(exist_ok=True)
-        touched.add(target.parent)
+        folder = f"{objects}/{name[:2]}"
+        target = f"{folder}/{name[2:]}"
+        touched.add(folder)
         try:
             # As git does: a new modification time protects the object from pruning.
             os.utime(target)
         except FileNotFoundError:
-            _write_file(target, zlib.compress(header_of(kind, len(data)) + data, _FAST))
+            packed = zlib.compress(header_of(kind, len(data)) + data, _FAST)
+            _write_file(folder, target, packed)
     for folder in touched:
         sync_folder(folder)
 
 
-def _write_file(target: Path, packed: bytes) -> None:
+def _write_file(folder: str, target: str, packed: bytes) -> None:
+    descriptor, path = _open_new(folder)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            while packed:
+                packed = packed[file.write(packed) :]
+            os.fsync(descriptor)
+            os.fchmod(descriptor, _READABLE)
+        os.replace(path, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        raise
+
+
+def _open_new(folder: str) -> tuple[int, str]:
     # Git itself removes files of such names, which a process that dies here leaves behind.
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_obj_", delete=False) as file:
-        try:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o444)
-            Path(file.name).replace(target)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    path = f"{folder}/tmp_obj_{new_object_id()}"  # noqa: S108 - beside the objects
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, _PRIVATE), path
+    except FileNotFoundError:
+        # Most of the 256 folders are there.
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        return os.open(path, flags, _PRIVATE), path

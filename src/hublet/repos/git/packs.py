@@ -98,7 +98,7 @@ class PackWriter:
             os.fsync(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path | str) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -18,7 +18,7 @@ from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, RevisionNotFound
 from hublet.repos.packs import store as packs_store
-from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
+from hublet.repos.records import HEADS, MAIN, TAGS, Card, RefTransaction, Repo
 from hublet.repos.refs import store
 from hublet.repos.usage import check_quota
 from hublet.storage import chunker
@@ -105,36 +105,42 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
     if created:
         # Of two names that exclude each other, the second transaction must see the first.
         await conn.lock(f"names of refs of {repo.id}")
+    main_sha = None
     for update in transaction.updates:
         if not await store.update_ref(conn, repo.id, update):
             raise RefChanged(update.ref.removeprefix(HEADS))
-        if update.ref == MAIN and update.new_sha is not None and transaction.card is not None:
-            await store.set_head(conn, repo.id, update.new_sha, transaction.card)
-            repo = replace(
-                repo,
-                head_sha=update.new_sha,
-                card=transaction.card.data,
-                tags=transaction.card.tags,
-            )
+        if update.ref == MAIN and update.new_sha is not None:
+            main_sha = update.new_sha
+            repo = await _move_main(conn, repo, main_sha, transaction.card)
     for name in created:
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
-    await contents.add_blobs(conn, transaction.blobs, may_stay_whole=True)
-    await blobs_store.link(conn, repo.id, transaction.blobs)
     if transaction.blobs:
+        await contents.add_blobs(conn, transaction.blobs, may_stay_whole=True)
+        await blobs_store.link(conn, repo.id, transaction.blobs)
         await chunker.schedule_cutting(conn)
         await check_quota(conn, repo.owner_id, 0)
     await _list_packs(conn, repo, transaction)
-    await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes)
+    await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes, main_sha=main_sha)
     await publish(
         conn,
         RepoContentUpdated(
             repo=repos.snapshot(repo),
             updated_refs=transaction.updates,
             actor_id=transaction.actor_id,
+            changed_names=transaction.changed_names,
+            may_leak=transaction.may_leak,
         ),
     )
     return repo
+
+
+async def _move_main(conn: Connection, repo: Repo, sha: str, card: Card | None) -> Repo:
+    """Write the card of a commit of main, unless it is that of the commit before."""
+    if card is None:
+        return replace(repo, head_sha=sha)
+    await store.set_card(conn, repo.id, card)
+    return replace(repo, head_sha=sha, card=card.data, tags=card.tags)
 
 
 async def _list_packs(conn: Connection, repo: Repo, transaction: RefTransaction) -> None:

@@ -104,21 +104,25 @@ async def update_ref(conn: Connection, repo_id: str, update: UpdatedRef) -> bool
     return changed == 1
 
 
-async def record_change(conn: Connection, repo_id: str, *, added_bytes: int) -> None:
+async def record_change(
+    conn: Connection, repo_id: str, *, added_bytes: int, main_sha: str | None
+) -> None:
+    """Count a change of the refs; `main_sha` is the commit of main when that moved."""
     await conn.execute(
         """
-        UPDATE repos SET refs_version = refs_version + 1, size = size + $2, updated_at = $3
+        UPDATE repos SET refs_version = refs_version + 1, size = size + $2, updated_at = $3,
+            head_sha = coalesce($4, head_sha)
         WHERE id = $1
         """,
-        repo_id, added_bytes, micros(),
+        repo_id, added_bytes, micros(), main_sha,
     )  # fmt: skip
 
 
-async def set_head(conn: Connection, repo_id: str, sha: str, card: Card) -> None:
-    """Set the commit of main with its card, and what lists find it by."""
+async def set_card(conn: Connection, repo_id: str, card: Card) -> None:
+    """Set the card of the commit of main, and what lists find it by."""
     await conn.execute(
-        "UPDATE repos SET head_sha = $2, card = $3, tags = $4 WHERE id = $1",
-        repo_id, sha, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
+        "UPDATE repos SET card = $2, tags = $3 WHERE id = $1",
+        repo_id, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
     )  # fmt: skip
     await list_index_store.set_links(conn, repo_id, links_of(card))
     if card.evaluations is not None:
