@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hublet.runtime.records import BindMount
+from hublet.runtime.sandbox import bubblewrap
 from hublet.runtime.sandbox.bubblewrap import SandboxView, options
 
 
@@ -15,13 +16,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def mounted_folders(root: Path) -> list[str]:
-    """Return the entries of the root and of its /var, in which something is hidden."""
+def mounted_folders(root: Path, *, hidden: str = "var/secret") -> list[str]:
+    """Return the entries of the root and of the folder in which something is hidden."""
     bind = BindMount(source=root / "usr", target="/data", read_only=True)
     view = SandboxView(
         root=root,
         root_source=root,
-        hidden=(root / "var" / "secret",),
+        hidden=(root / hidden,),
         binds=(bind,),
         hostname="job",
         network=False,
@@ -46,3 +47,14 @@ def test_a_folder_that_is_closed_is_not_shown_in_parts_any_more(root: Path) -> N
     assert "/var" in mounted_folders(root)
     (root / "var").chmod(0o700)
     assert mounted_folders(root) == ["/usr"]
+
+
+def test_what_changes_in_a_folder_that_each_job_has_for_itself_is_no_reason_to_look_again(
+    root: Path,
+) -> None:
+    (root / "tmp" / "data").mkdir(parents=True)
+    before = mounted_folders(root, hidden="tmp/data")
+    looks = bubblewrap.root_entries.cache_info().misses
+    (root / "tmp" / "other").mkdir()
+    assert mounted_folders(root, hidden="tmp/data") == before
+    assert bubblewrap.root_entries.cache_info().misses == looks

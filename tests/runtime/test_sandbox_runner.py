@@ -14,9 +14,11 @@ import pytest
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import BindMount, Runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.shim.system import read
 from hublet.runtime.supervisor.runner_selection import choose_runner
 from runtime.attempts import HOST, launch, outcome
 from runtime.runner_contract import RunnerContract, shell
@@ -117,6 +119,21 @@ async def test_the_job_has_no_rights_and_can_gain_none(runner: Runner, data_dir:
         "NoNewPrivs:": "1",
         "Seccomp:": "2",
     }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root has mounts of its own for a job.")
+async def test_bubblewrap_finds_nothing_of_sys_among_the_mounts(
+    runner: Runner, data_dir: Path
+) -> None:
+    run = await launch(runner, data_dir, *shell("echo ready; exec sleep 60"))
+    await run.prints("ready")
+    status = read_status(Path(run.handle))
+    assert status is not None
+    lines = read(f"/proc/{status['main']}/mountinfo").splitlines()
+    await runner.stop(run.handle, grace_seconds=0)
+    places = {line.split()[4] for line in lines}
+    assert b"/proc" in places
+    assert [place for place in places if place.startswith(b"/sys")] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Only root gives a job another user.")

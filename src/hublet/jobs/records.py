@@ -8,8 +8,10 @@ from typing import Protocol
 from hublet.core.dataclasses import dataclass
 from hublet.tokens.delegations import Delegation
 
-# The channel that wakes supervisors and followers of jobs.
+# The channel that wakes followers of jobs.
 JOBS = "jobs"
+# The channel that wakes supervisors: a job may be claimed now, or is to be canceled.
+DUE_JOBS = "jobs-due"
 # The channel that wakes followers when the store has more of a log.
 JOB_LOGS = "job-logs"
 # Linux passes no longer string to a program, and ends each with a zero byte.

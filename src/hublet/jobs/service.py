@@ -17,7 +17,7 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
 from hublet.events import JobEnded
-from hublet.jobs import requests, store
+from hublet.jobs import list_store, requests, store
 from hublet.jobs.access import (
     JobAccess,
     check_may_run,
@@ -36,6 +36,7 @@ from hublet.jobs.errors import (
     SecretsGone,
 )
 from hublet.jobs.records import (
+    DUE_JOBS,
     JOBS,
     Availability,
     Initiator,
@@ -84,7 +85,7 @@ async def list_running_with(conn: Reader, caller: Caller, repo: Repo) -> list[Jo
     except NamespaceNotFound:
         return []
     running = filter_for(access, stages=(Stage.scheduling, Stage.running))
-    jobs = await store.list_of(conn, running, before="", limit=_MOST_RUNNING_SEARCHED)
+    jobs = await list_store.list_of(conn, running, before="", limit=_MOST_RUNNING_SEARCHED)
     return [job for job in jobs if _uses(job.spec, repo)]
 
 
@@ -262,6 +263,7 @@ async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
     if not await store.add(conn, job, sealed=sealed, key=key):
         return await _get_first(conn, key)
     conn.wake(JOBS)
+    conn.wake(DUE_JOBS)
     return job
 
 
@@ -297,6 +299,7 @@ async def cancel(conn: Connection, access: JobAccess, job_id: str) -> JobRecord:
     job = await get_to_change(conn, access, job_id)
     if await store.request_cancel(conn, job.id):
         conn.wake(JOBS)
+        conn.wake(DUE_JOBS)
     return await get(conn, access, job_id)
 
 
@@ -343,6 +346,8 @@ async def transition(conn: Connection, job: JobRecord, change: StageChange) -> J
     if stage.is_terminal and not job.stage.is_terminal:
         await publish(conn, _ended_event(changed))
     conn.wake(JOBS)
+    if change.makes_due:
+        conn.wake(DUE_JOBS)
     started_at = None if change.started_at is None else from_micros(change.started_at)
     return replace(
         changed,

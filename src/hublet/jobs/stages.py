@@ -97,6 +97,14 @@ class StageChange:
         return self.trigger in _FAILURES
 
     @property
+    def makes_due(self) -> bool:
+        """Whether the job can be claimed again now, or another one in its place.
+
+        An attempt that ran keeps its capacity until it is cleared away.
+        """
+        return self.releases_lease or (self.ending is not None and self.ending.never_began)
+
+    @property
     def is_retry(self) -> bool:
         """Whether the job goes on with another attempt."""
         return self.trigger is Trigger.failed

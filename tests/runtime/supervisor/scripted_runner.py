@@ -41,6 +41,8 @@ class ScriptedRunner:
     # What only a set event lets go on.
     launch_gate: asyncio.Event | None = None
     answer_gate: asyncio.Event | None = None
+    # How each attempt is seen as soon as it is launched.
+    at_launch: Observation = field(default_factory=lambda: Observation(phase=Phase.pending))
     # Whether a polite request to end is enough.
     obeys: bool = True
     cannot_remove: bool = False
@@ -59,7 +61,7 @@ class ScriptedRunner:
         if self.refusal is not None:
             raise self.refusal
         if key not in self.attempts:
-            self.attempts[key] = Scripted(order=order, seen=Observation(phase=Phase.pending))
+            self.attempts[key] = Scripted(order=order, seen=self.at_launch)
             self.begun[key] += 1
         return handle_of(*key)
 

@@ -24,6 +24,13 @@ def set_jobs(database: Database, **changes: Any) -> None:
     database.hub = replace(database.hub, settings=replace(settings, jobs=jobs))
 
 
+def wait_for_wakes_alone(database: Database) -> None:
+    """Let supervisors that are made from now on do nothing unless they are woken."""
+    settings = database.hub.settings
+    worker = replace(settings.worker, poll_seconds=3600)
+    database.hub = replace(database.hub, settings=replace(settings, worker=worker))
+
+
 def a_supervisor(database: Database, runner: ScriptedRunner) -> Supervisor:
     return Supervisor(database, new_object_id(), runner)
 

@@ -199,6 +199,22 @@ async def test_what_runs_on_after_the_bound_is_ended_when_it_can_be(
     assert await status(database, job_id) == ("CANCELED", UNCONFIRMED)
 
 
+async def test_a_sweep_goes_on_while_a_runner_is_away_and_ends_nothing_then(
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
+) -> None:
+    job_id = await running(database, supervisor, runner)
+    runner.failure = OSError("The cluster is away.")
+
+    await supervisor.sweep()
+    later(61)
+    await supervisor.sweep()
+    runner.failure = None
+    await supervisor.sweep()
+
+    assert runner.attempts[job_id, 1].stops == 0
+    assert runner.removed == []
+
+
 async def test_a_runner_that_never_answers_does_not_hold_up_a_cancel(
     database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:

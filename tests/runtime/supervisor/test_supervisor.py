@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import JobRecord, Observation, Phase
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.supervisor import launcher, stepper
+from hublet.runtime.supervisor import launcher, scheduling, stepper, store
 from hublet.runtime.supervisor.supervisor import Supervisor
 from patience import SOON_SECONDS
 from runtime.supervisor.scripted_runner import Scripted, ScriptedRunner, handle_of
@@ -26,6 +27,7 @@ from runtime.supervisor.supervised_jobs import (
     cancel,
     set_jobs,
     status,
+    wait_for_wakes_alone,
 )
 from scratch_database import wait_until
 
@@ -121,6 +123,142 @@ async def test_many_jobs_come_to_their_end(
             return {await status(database, job) for job in jobs} == {("COMPLETED", None)}
 
         await wait_until(are_over)
+
+
+async def test_no_job_of_a_long_queue_waits_for_another_wake(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_with_room
+    monkeypatch.setattr(scheduling, "_JOBS_PER_OWNER", 2)
+    jobs = [await a_job(database) for _ in range(5)]
+    wait_for_wakes_alone(database)
+    async with at_work(database, runner):
+        for job_id in jobs:
+            await launched(runner, job_id, 1)
+
+
+async def test_a_place_that_becomes_free_is_given_away_at_once(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    set_jobs(database, concurrent=1)
+    wait_for_wakes_alone(database)
+    async with at_work(database, runner):
+        first, second, third = [await a_job(database) for _ in range(3)]
+        await launched(runner, first, 1)
+        runner.end(first)
+        await launched(runner, second, 1)
+        await cancel(database, second)
+        await launched(runner, third, 1)
+
+
+async def test_a_job_that_cannot_begin_gives_its_place_away_at_once(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    set_jobs(database, concurrent=1)
+    wait_for_wakes_alone(database)
+    runner.refusal = CannotRun("no such image")
+    async with at_work(database, runner):
+        for job_id in [await a_job(database) for _ in range(3)]:
+            await reaches(database, job_id, "ERROR")
+
+
+async def test_the_next_attempt_and_a_job_that_was_handed_back_wait_for_no_look(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    wait_for_wakes_alone(database)
+    before = a_supervisor(database, runner)
+    job_id = await a_job(database, attempts=2)
+    await before.step_all()
+    async with at_work(database, runner):
+        runner.end(job_id, exit_code=1)
+        async with database.transaction() as conn:
+            await before.hand_back(conn)
+        await launched(runner, job_id, 2)
+
+
+async def test_an_attempt_that_runs_when_it_is_launched_is_seen_in_the_same_step(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    runner.at_launch = Observation(phase=Phase.running, started_at=clock.now())
+    supervisor = a_supervisor(database, runner)
+    job_id = await a_job(database)
+
+    await supervisor.step_all()
+
+    assert await status(database, job_id) == ("RUNNING", None)
+    (attempt,) = await attempts(database, job_id)
+    assert attempt["handle"] == handle_of(job_id, 1)
+    assert attempt["started_at"] is not None
+
+
+async def test_an_attempt_that_ends_before_its_launch_does_is_missed_by_nobody(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_with_room
+    monkeypatch.setattr(stepper, "POLL_SECONDS", 3600)
+    runner.at_launch = Observation(phase=Phase.exited, exit_code=0, started_at=clock.now())
+    async with at_work(database, runner):
+        job_id = await a_job(database)
+        await reaches(database, job_id, "COMPLETED")
+
+
+class _EndsWhenItIsSeen(ScriptedRunner):
+    """Its attempts end when somebody has just seen them run."""
+
+    async def inspect(self, handle: str) -> Observation:
+        seen = await ScriptedRunner.inspect(self, handle)
+        if seen.phase is Phase.running:
+            self.end(handle.partition("/")[0])
+        return seen
+
+
+async def test_an_end_that_comes_while_the_start_is_written_is_not_missed(
+    database_with_room: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, runner = database_with_room, _EndsWhenItIsSeen()
+    monkeypatch.setattr(stepper, "POLL_SECONDS", 3600)
+    monkeypatch.setattr(stepper, "_LAUNCH_SECONDS", 0.05)
+    set_handle = store.set_handle
+
+    async def set_handle_slowly(*args: Any, **kwargs: Any) -> None:
+        await asyncio.sleep(0.02)
+        await set_handle(*args, **kwargs)
+
+    monkeypatch.setattr(store, "set_handle", set_handle_slowly)
+    runner.at_launch = Observation(phase=Phase.running, started_at=clock.now())
+    runner.launch_gate = asyncio.Event()
+    async with at_work(database, runner):
+        job_id = await a_job(database)
+
+        async def is_ordered() -> bool:
+            return bool(runner.orders)
+
+        await wait_until(is_ordered)
+        # The step that began the launch waits for it no longer.
+        await asyncio.sleep(0.1)
+        runner.launch_gate.set()
+        await reaches(database, job_id, "COMPLETED")
+
+
+async def test_a_handle_is_written_though_the_runner_says_no_more(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    runner.answer_gate = asyncio.Event()
+    async with at_work(database, runner):
+        job_id = await a_job(database)
+
+        async def is_written() -> bool:
+            return await _has_a_handle(database, job_id, 1)
+
+        await wait_until(is_written)
+        runner.answer_gate.set()
+        runner.begin(job_id)
+        await reaches(database, job_id, "RUNNING")
 
 
 async def test_a_stopped_supervisor_lets_attempts_go_on_and_another_finds_them(

@@ -67,7 +67,7 @@ def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
     folders = _split_folders(root, hidden, missing)
     root_source = os.fspath(view.root_source).rstrip("/")
     stamp = tuple(map(_changed_at, folders))
-    for kind, place, link in _root_entries(root, hidden, missing, stamp):
+    for kind, place, link in root_entries(root, hidden, missing, stamp):
         if kind == "--dir":
             yield (kind, place)
         else:
@@ -99,7 +99,12 @@ def _split_folders(
     inside = [Path(path) for path in hidden] + [Path(root, path.lstrip("/")) for path in missing]
     own = [Path(root, path.lstrip("/")) for path in OWN_FOLDERS]
     around = {parent for path in (*inside, *own) for parent in path.parents}
-    return tuple(folder for folder in around if folder.is_relative_to(root))
+    # What lies in a folder that the image does not give is not looked at: others may change it.
+    return tuple(
+        folder
+        for folder in around
+        if folder.is_relative_to(root) and not any(map(folder.is_relative_to, own))
+    )
 
 
 def _changed_at(folder: Path) -> int:
@@ -111,7 +116,7 @@ def _changed_at(folder: Path) -> int:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _root_entries(
+def root_entries(
     root: str, hidden: tuple[str, ...], missing: tuple[str, ...], _stamp: tuple[int, ...]
 ) -> tuple[tuple[str, str, str], ...]:
     """Return option, target and link of each entry of a root."""

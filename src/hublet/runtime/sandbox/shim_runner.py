@@ -86,7 +86,12 @@ class ShimRunner:
         return handle
 
     async def inspect(self, handle: str) -> Observation:
-        observation = await asyncio.to_thread(observe, Path(handle))
+        # A small file, which is read in less time than a thread would take to begin.
+        status = read_status(Path(handle))
+        if status is None or not _is_attended(status):
+            observation = await asyncio.to_thread(observe, Path(handle))
+        else:
+            observation = _observation_of(status)
         if observation.phase in {Phase.pending, Phase.running}:
             self._watch(handle)
         return observation
@@ -236,11 +241,20 @@ def observe(folder: Path) -> Observation:
     status = read_status(folder)
     if status is None:
         return Observation(phase=Phase.gone)
-    if status["phase"] != Phase.exited and not identity_of(status).lives():
+    if not _is_attended(status):
         # The shim may have written the exit, and ended, since the status was read.
         status = read_status(folder) or status
         if status["phase"] != Phase.exited:
             return _observe_unattended(folder, status)
+    return _observation_of(status)
+
+
+def _is_attended(status: dict[str, Any]) -> bool:
+    """Tell whether a status is as good as ever: its shim goes on, or has reported the exit."""
+    return status["phase"] == Phase.exited or identity_of(status).lives()
+
+
+def _observation_of(status: dict[str, Any]) -> Observation:
     return Observation(
         phase=Phase(status["phase"]),
         started_at=_optional_time(status.get("started_at")),

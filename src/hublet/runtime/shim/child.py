@@ -12,6 +12,7 @@ PDEATHSIG = 1
 NEWNS, REC, PRIVATE, BIND = 0x20000, 0x4000, 0x40000, 0x1000
 NEWNET, NEWUSER = 0x40000000, 0x10000000
 RDONLY, NOSUID, NODEV = 1, 2, 4
+DETACH = 2
 # Mount point in the mount namespace of this attempt; the folder of other processes is not touched.
 STAGE = "/tmp"  # noqa: S108
 
@@ -63,6 +64,7 @@ def enter_network_and_user(spec: dict[str, Any]) -> None:
     elif spec["user"]:
         enter_mount_namespace(is_root=True)
     if spec["user"]:
+        detach_sys()
         stage_mounts(spec["stage"])
         drop_privileges(spec["user"])
 
@@ -95,6 +97,18 @@ def mount_layers(layers: list[str], *, is_root: bool) -> None:
     flags = RDONLY | NOSUID | NODEV
     call("mount", b"overlay", os.fsencode(target), b"overlay", flags, options.encode())
     os.chdir("/")
+
+
+def detach_sys() -> None:
+    """Take /sys, with the control groups, out of the mount namespace of this attempt.
+
+    No job sees it. bubblewrap reads the list of all mounts once for each that it adds, and what is
+    mounted below /sys is often half of it.
+    """
+    try:
+        call("umount2", b"/sys", DETACH)
+    except OSError:
+        return
 
 
 def stage_mounts(sources: list[str]) -> None:

@@ -5,7 +5,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
 from hublet.core.leases import lease_clock
 from hublet.core.logs import get_logger
-from hublet.jobs.records import JOBS
+from hublet.jobs.records import DUE_JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import machines_store, runner_calls, store
 from hublet.runtime.supervisor.machines import MachineLease
@@ -29,7 +29,7 @@ async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: AttemptRec
 async def _free_capacity(conn: Connection, attempt: AttemptRecord) -> None:
     await store.set_removed(conn, attempt, at=micros())
     # Its capacity is free.
-    conn.wake(JOBS)
+    conn.wake(DUE_JOBS)
 
 
 async def stop_or_clear(
@@ -76,7 +76,10 @@ class Cleanup:
 
     async def _stop_unknown_attempts(self) -> None:
         """Stop attempts that have no row, once it is certain that they get none."""
-        handles = set(await self._runner.handles())
+        listed = await runner_calls.list_handles(self._runner)
+        if listed is None:
+            return
+        handles = set(listed)
         async with self._database.read() as conn:
             locality = self._machine.locality()
             known = await store.list_handles(conn, locality, runner=self._runner.name)

@@ -4,11 +4,10 @@ Each launch is a task of its own, so that a slow volume or pull delays no other 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hublet.core.batching import GroupCommit
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.tracing import is_on, span
@@ -16,7 +15,7 @@ from hublet.jobs import hardware, service
 from hublet.jobs import store as jobs_store
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.logs.reader import job_folder
-from hublet.jobs.records import JobRecord
+from hublet.jobs.records import JobRecord, Observation
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun
@@ -24,7 +23,6 @@ from hublet.runtime.images.pulls import ImagePuller
 from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.sandbox import shim_runner
-from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.environment import environment_of, group_of
 from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.records import AttemptRecord
@@ -37,10 +35,10 @@ _PATIENCE_SECONDS = 1.0
 
 @dataclass(slots=True, eq=False)
 class AttemptLaunch:
-    """One attempt on its way to the runner; the result of the task is its handle."""
+    """One attempt on its way to the runner; the result of the task is how it was seen then."""
 
     attempt: AttemptRecord
-    task: asyncio.Task[str] | None = None
+    task: asyncio.Task[Observation] | None = None
     # Whether the runner was asked to launch it: from then on there may be something to stop.
     is_ordered: bool = False
     # Whether somebody waits for the result right now, and needs no notification.
@@ -48,7 +46,10 @@ class AttemptLaunch:
 
 
 class Launcher:
-    """The launches of one Supervisor; `done` is called with the job of each that has ended."""
+    """The launches of one Supervisor; `done` is called with the job of each that has ended.
+
+    `record` writes the handle of an attempt that the runner has, and returns how it was seen.
+    """
 
     def __init__(
         self,
@@ -56,13 +57,13 @@ class Launcher:
         runner: Runner,
         logs: LogShipper,
         *,
-        writes: GroupCommit,
+        record: Callable[[JobRecord, AttemptLaunch, str], Awaitable[Observation]],
         done: Callable[[str], None],
     ) -> None:
         self._database = database
         self._runner = runner
         self._logs = logs
-        self._writes = writes
+        self._record = record
         self._done = done
         self._images = ImagePuller(database)
         self._launches: dict[str, AttemptLaunch] = {}
@@ -72,8 +73,10 @@ class Launcher:
     def find(self, job_id: str) -> AttemptLaunch | None:
         return self._launches.get(job_id)
 
-    async def result(self, job: JobRecord, attempt: AttemptRecord, *, seconds: float) -> str | None:
-        """Return the handle, or None while the launch goes on; raise what made it fail.
+    async def result(
+        self, job: JobRecord, attempt: AttemptRecord, *, seconds: float
+    ) -> Observation | None:
+        """Return what was observed, or None while the launch goes on; raise what made it fail.
 
         The first call begins the launch.
         """
@@ -94,7 +97,7 @@ class Launcher:
         self._launches[job.id] = launch
         return launch
 
-    async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
+    async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> Observation:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
         with span(
@@ -111,10 +114,7 @@ class Launcher:
             order = await self._with_image(job, order)
             launch.is_ordered = True
             handle = await self._runner.launch(order)
-        await self._writes.run(
-            lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
-        )
-        return handle
+        return await self._record(job, launch, handle)
 
     async def _with_image(self, job: JobRecord, order: LaunchOrder) -> LaunchOrder:
         """Pull the image of an attempt, or give the engine that does what it needs for that."""
@@ -137,7 +137,7 @@ class Launcher:
         async with self._database.read() as conn:
             return await jobs_store.find_trace(conn, job.id)
 
-    def _ended(self, job_id: str, launch: AttemptLaunch, task: asyncio.Task[str]) -> None:
+    def _ended(self, job_id: str, launch: AttemptLaunch, task: asyncio.Task[Observation]) -> None:
         if not task.cancelled():
             # Nobody may ask for the result any more; asyncio would warn of that.
             task.exception()

@@ -5,7 +5,7 @@ import asyncio
 from hublet.core.database import Connection, Database
 from hublet.core.logs import get_logger
 from hublet.core.retries import retry
-from hublet.jobs.records import JOBS
+from hublet.jobs.records import DUE_JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.runner_selection import NullRunner, choose_runner
@@ -72,7 +72,7 @@ class SupervisorLifecycle:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        with self._database.subscribe(JOBS) as changes:
+        with self._database.subscribe(DUE_JOBS) as changes:
             while True:
                 async with self._database.read() as conn:
                     if await store.has_work(conn):

@@ -23,6 +23,15 @@ async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECON
         return Observation(phase=Phase.unknown, reason=type(error).__name__)
 
 
+async def list_handles(runner: Runner) -> list[str] | None:
+    """Return the handles of the attempts that the runner has; None when it cannot tell."""
+    try:
+        return await runner.handles()
+    except Exception as error:  # noqa: BLE001 - a cluster may be away, and is asked again
+        log.warning("a runner could not list its attempts", error=_describe(error))
+        return None
+
+
 async def usage(runner: Runner, handle: str) -> Usage | None:
     """Return what an attempt uses now; None when it does not run or the runner cannot tell."""
     try:
@@ -56,4 +65,8 @@ async def remove(runner: Runner, handle: str) -> bool:
 
 
 def log_runner_failure(what: str, handle: str, error: BaseException) -> None:
-    log.warning(what, handle=handle, error=f"{type(error).__name__}: {error}")
+    log.warning(what, handle=handle, error=_describe(error))
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

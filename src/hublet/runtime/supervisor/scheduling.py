@@ -223,6 +223,8 @@ class SchedulingPlan:
     refused: list[tuple[JobRecord, str]] = field(default_factory=list)
     # With their new message.
     waits: list[tuple[JobRecord, str]] = field(default_factory=list)
+    # Whether a job stays in the queue.
+    leaves_jobs: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.under_way or self.begins or self.refused or self.waits)
@@ -260,6 +262,7 @@ async def make_plan(
     # Owners take turns over all machines; capacity is that of this one.
     queue = in_fair_order(able, occupying)
     plan.begins, left = split_by_capacity(queue, here, settings)
+    plan.leaves_jobs = len(plan.begins) + len(plan.refused) < len(waiting)
     plan.waits = _waiting_messages(left) if notify else []
     return plan
 
@@ -301,8 +304,11 @@ def _is_worth_saying(message: str | None, before: int) -> bool:
 
 async def claim_jobs(
     conn: Connection, context: SchedulingContext, *, worker: str, runner: str, lease: int
-) -> list[str]:
-    """Do what `make_plan` says; return the jobs that are claimed once this is committed."""
+) -> tuple[list[str], bool]:
+    """Do what `make_plan` says; return the jobs that are claimed once this is committed.
+
+    And whether jobs are left that were due, and may be so at the next claim.
+    """
     # Two workers that see the same free capacity would both use it.
     await conn.lock(_LOCK)
     plan = await make_plan(conn, context)
@@ -316,6 +322,7 @@ async def claim_jobs(
         message = MOUNTING if job.spec.mounts else STARTING
         await transition(conn, job, StageChange(trigger=Trigger.progress, message=message))
     to_claim = [*plan.under_way, *(job.id for job in plan.begins)]
-    return [
+    claimed = [
         job_id for job_id in to_claim if await store.claim(conn, job_id, worker=worker, lease=lease)
     ]
+    return claimed, plan.leaves_jobs or not claimed

@@ -17,7 +17,7 @@ from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.sandbox import shim_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
-from hublet.runtime.supervisor.launcher import Launcher, attempt_folder
+from hublet.runtime.supervisor.launcher import AttemptLaunch, Launcher, attempt_folder
 from hublet.runtime.supervisor.log_shipper import LogShipper
 from hublet.runtime.supervisor.machines import MachineLease
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
@@ -32,6 +32,8 @@ log = get_logger("jobs")
 POLL_SECONDS = 2.0
 _CLOSE_POLL_SECONDS = 0.25
 _LAUNCH_SECONDS = 0.25
+# So long the handle of a new attempt may wait for the first observation, to be written with it.
+_FIRST_LOOK_SECONDS = 0.1
 _CANCEL_PATIENCE_SECONDS = 1.0
 _SECOND = 1_000_000
 # An attempt that one of them began the other finds, in the same folder.
@@ -68,7 +70,7 @@ class JobStepper:
         self._settings = database.hub.settings
         # Under load many jobs change at a time: one commit writes them together.
         self._writes = GroupCommit(database)
-        self._launches = Launcher(database, runner, logs, writes=self._writes, done=wake)
+        self._launches = Launcher(database, runner, logs, record=self._record_launch, done=wake)
         # To find the job when the runner gives a hint.
         self.jobs_by_handle: dict[str, str] = {}
 
@@ -123,8 +125,9 @@ class JobStepper:
     async def _launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         limits = limits_of(held.job, self._settings)
         reason: str | None = None
+        is_new = self._launches.find(held.job.id) is None
         try:
-            handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
+            seen = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
         except CannotRun as error:
             return await self._apply(held, _refusal(str(error)))
         except CannotRunYet as error:
@@ -134,9 +137,10 @@ class JobStepper:
             log.exception("an attempt could not be launched", job=held.job.id)
             reason = "the runner stumbled; the log of the hub says why"
         else:
-            if handle is not None:
-                attempt = replace(attempt, handle=handle)
-                return await self._observe(replace(held, attempt=attempt), attempt)
+            if seen is not None:
+                # What is not simply running is observed by the next step, with its handle. So is
+                # what was launched before this step: its end may have been what woke it.
+                return POLL_SECONDS if is_new and seen.phase is Phase.running else 0
         if micros() >= attempt.launched_at + limits.start:
             await self._launches.cancel(held.job.id)
             late = transitions.late_change(
@@ -149,9 +153,37 @@ class JobStepper:
             else await self._apply(held, _retry_later(reason, limits))
         )
 
+    async def _record_launch(
+        self, job: JobRecord, launch: AttemptLaunch, handle: str
+    ) -> Observation:
+        """Write the handle of a new attempt, and in the same transaction that it has begun.
+
+        The handle is also written when the job went on without the attempt meanwhile.
+        """
+        attempt = replace(launch.attempt, handle=handle)
+        if self._launches.find(job.id) is launch:
+            # First, so that no hint of the runner is missed.
+            self._follow(attempt)
+        seen = await runner_calls.inspect(self._runner, handle, seconds=_FIRST_LOOK_SECONDS)
+        await self._writes.run(lambda conn: self._write_launch(conn, attempt, seen))
+        return seen
+
+    async def _write_launch(
+        self, conn: Connection, attempt: AttemptRecord, seen: Observation
+    ) -> None:
+        await store.set_handle(conn, attempt, attempt.handle, runner=self._runner.name)
+        held = await self._find(conn, attempt.job_id) if seen.phase is Phase.running else None
+        if held is not None and held.attempt is not None and held.attempt.handle == attempt.handle:
+            limits = limits_of(held.job, self._settings)
+            for change in transitions.decide_changes(held, seen, limits, at=micros()):
+                await transition(conn, held.job, change)
+
+    def _follow(self, attempt: AttemptRecord) -> None:
+        self.jobs_by_handle[attempt.handle] = attempt.job_id
+        self._logs.follow(attempt.job_id, attempt.number)
+
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
-        self.jobs_by_handle[attempt.handle] = held.job.id
-        self._logs.follow(held.job.id, attempt.number)
+        self._follow(attempt)
         limits = limits_of(held.job, self._settings)
         if transitions.is_overdue(attempt, limits, at=micros()):
             grace = self._settings.jobs.grace_seconds
@@ -198,10 +230,10 @@ class JobStepper:
     async def _cancel_launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         """Wait for the end of a launch: then there may be an attempt to stop."""
         try:
-            handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
+            seen = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
         except Exception:  # noqa: BLE001 - whatever it was, nothing began
             return await self._apply(held, _cancel_unstarted)
-        return _CLOSE_POLL_SECONDS if handle is None else 0
+        return _CLOSE_POLL_SECONDS if seen is None else 0
 
     async def _apply(
         self, held: HeldJob, rule: ChangeRule, *, has_ended: bool = False

@@ -8,7 +8,7 @@ import msgspec
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.leases import lease_clock
-from hublet.jobs.records import JOBS, Flavor, JobRecord, NetworkGroup, network_group_key
+from hublet.jobs.records import DUE_JOBS, Flavor, JobRecord, NetworkGroup, network_group_key
 from hublet.jobs.store import JOB_COLUMNS, job_record
 from hublet.runtime.supervisor.records import (
     AttemptRecord,
@@ -239,7 +239,7 @@ async def release(conn: Connection, *, worker: str, except_for: Collection[str] 
         worker, json.dumps(list(except_for)),
     )  # fmt: skip
     if count:
-        conn.wake(JOBS)
+        conn.wake(DUE_JOBS)
     return count
 
 

@@ -4,11 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from hublet.core.clock import micros, monotonic
-from hublet.core.database import Connection, Database, DatabaseUnavailable, Subscription
+from hublet.core.database import (
+    Connection,
+    Database,
+    DatabaseUnavailable,
+    Reader,
+    Subscription,
+)
 from hublet.core.leases import LeaseKeeper
 from hublet.core.logs import get_logger
 from hublet.core.retries import RETRY_SECONDS, retry
-from hublet.jobs.records import JOBS
+from hublet.jobs.records import DUE_JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.cleanup import Cleanup
@@ -23,8 +29,9 @@ log = get_logger("jobs")
 _SWEEP_SECONDS = 30.0
 _TIDY_SECONDS = 3600.0
 _QUEUE_MESSAGE_SECONDS = 1.0
-# Under load jobs change by the hundred each second; they are claimed together.
-_MIN_ROUND_SECONDS = 0.02
+# Under load jobs come by the hundred each second; they are claimed together. After a round the
+# loop rests for as long as the round took, but no longer than this.
+_LONGEST_REST_SECONDS = 0.02
 
 
 class Supervisor:
@@ -61,6 +68,9 @@ class Supervisor:
             interval_seconds=lease_seconds / 3,
         )
         self._queue_messages_at = 0.0
+        # Whether the last claim left jobs that were due: then a read tells whether another one is
+        # worth a transaction.
+        self._leaves_jobs = False
         self._changes: Subscription | None = None
         self._stopping = False
 
@@ -147,12 +157,11 @@ class Supervisor:
             due = await store.next_due(reader)
             if due is None or due > micros():
                 return []
-            context = await self.machine.scheduling_context(reader)
-            if not await make_plan(reader, context, notify=notify):
+            if self._leaves_jobs and not await self._has_plan(reader, notify=notify):
                 return []
         async with self.leases.lock:
             async with self._database.transaction() as conn:
-                claimed = await claim_jobs(
+                claimed, self._leaves_jobs = await claim_jobs(
                     conn,
                     await self.machine.scheduling_context(conn),
                     worker=self._worker,
@@ -163,12 +172,16 @@ class Supervisor:
                 self._held[job_id] = asyncio.Event()
         return claimed
 
+    async def _has_plan(self, reader: Reader, *, notify: bool) -> bool:
+        context = await self.machine.scheduling_context(reader)
+        return bool(await make_plan(reader, context, notify=notify))
+
     def _wake(self, job_id: str) -> None:
         if (wake := self._held.get(job_id)) is not None:
             wake.set()
 
     async def _claim_loop(self) -> None:
-        with self._database.subscribe(JOBS) as changes:
+        with self._database.subscribe(DUE_JOBS) as changes:
             self._changes = changes
             await retry(lambda: self._claim_until_stopped(changes), log_failure=log_failure)
 
@@ -177,10 +190,15 @@ class Supervisor:
         await self.machine.renew()
         while not self._stopping:
             begun = monotonic()
-            self._start_steps(await self.claim(notify=self._are_queue_messages_due()))
+            claimed = await self.claim(notify=self._are_queue_messages_due())
+            self._start_steps(claimed)
             await self._handle_cancels()
-            await changes.wait(timeout=await self._seconds_until_due())
-            await asyncio.sleep(max(0, begun + _MIN_ROUND_SECONDS - monotonic()))
+            ended = monotonic()
+            # A claim takes a part of a long queue: there may be more.
+            if not claimed:
+                await changes.wait(timeout=await self._seconds_until_due())
+            rest = min(ended - begun, _LONGEST_REST_SECONDS)
+            await asyncio.sleep(max(0, ended + rest - monotonic()))
 
     def _are_queue_messages_due(self) -> bool:
         """Tell whether to write the place in the queue: not each time that it moves."""
