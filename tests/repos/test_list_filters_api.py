@@ -1,6 +1,7 @@
 """Lists by tags, links, parameters and trend, and what they show of related repositories."""
 
 import json
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -17,7 +18,7 @@ from hublet.repos.browse import list_index, lists
 from hublet.repos.browse import store as lists_store
 from hublet.repos.browse.records import LinkFilter, ListOrder, ListSort, ParameterRange, RepoFilter
 from hublet.repos.cards import citation_of, description_of, tags_of
-from hublet.repos.records import LinkKind, RepoType
+from hublet.repos.records import LinkKind, Reach, RepoType
 from hublet.repos.safetensors import SafetensorsHeader, Tensor
 from people import Headers, sign_in
 from repositories import a_push, a_repo
@@ -501,3 +502,47 @@ async def test_no_list_reads_all_repositories(
     else:
         # With no rows, PostgreSQL takes one index for as good as another.
         assert "Seq Scan on repos" not in explainer.plan
+
+
+@pytest.mark.parametrize("sort", list(ListSort))
+async def test_private_repositories_of_each_owner_are_read_in_the_order_of_the_list(
+    database: Database, sort: ListSort
+) -> None:
+    owners = ("1" * 24, "2" * 24)
+    reach = Reach(
+        user_id=owners[0], readable=owners, where_created=(), created_with="", administered=owners
+    )
+    async with database.transaction() as conn:
+        if database.kind == "postgresql":
+            await conn.execute("SET LOCAL enable_seqscan = off")
+            await conn.execute("SET LOCAL enable_sort = off")
+        explainer: Any = Explainer(conn, kind=database.kind)
+        wanted = RepoFilter(type=RepoType.model)
+        order = ListOrder(sort=sort)
+        await lists_store.list_of_type(explainer, wanted, reach, order=order, after=None, limit=10)
+
+    if database.kind == "sqlite":
+        parts = re.findall(r"CO-ROUTINE (part_\d+)\n(.+?)\nSCAN \1\b", explainer.plan, re.DOTALL)
+        read = [re.findall(r"SEARCH r USING INDEX (\w+)_repos_by_\w+", part) for _, part in parts]
+        assert read == [["public"], ["private"], ["private"]]
+        # Only what the parts have found is sorted.
+        assert not any("TEMP B-TREE" in part for _, part in parts)
+    else:
+        assert "Seq Scan on repos" not in explainer.plan
+
+
+async def test_private_and_public_repositories_of_several_owners_are_in_one_order(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await client.post("/api/organizations", headers=ada, json={"name": "acme"})
+    for number in range(6):
+        owner = "acme" if number % 2 else "ada"
+        body = {"name": f"model-{number}", "private": number % 3 == 0}
+        body |= {"organization": "acme"} if owner == "acme" else {}
+        await client.post("/api/repos/create", headers=ada, json=body)
+
+    first = await client.get("/api/models?limit=4", headers=ada)
+    rest = await client.get(first.links["next"]["url"], headers=ada)
+
+    names = [each["id"].partition("/")[2] for each in [*first.json(), *rest.json()]]
+    assert names == [f"model-{number}" for number in range(5, -1, -1)]

@@ -13,7 +13,7 @@ from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, CheckAccess, EventStream
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.jobs import hardware, service, store
+from hublet.jobs import hardware, list_store, service, store
 from hublet.jobs.access import check_may_run
 from hublet.jobs.auth import (
     AccessToJob,
@@ -108,7 +108,7 @@ async def list_jobs(
     conn: ReadConn, access: AccessToJobs, job_filter: JobFilterQuery, page: PageQuery
 ) -> list[JobResponse]:
     """List jobs, newest first, page by page; deleted ones only when their stage is asked for."""
-    listed = await store.list_of(conn, job_filter, before=page.after, limit=page.reach)
+    listed = await list_store.list_of(conn, job_filter, before=page.after, limit=page.reach)
     jobs = page.cut(listed, position=lambda job: job.id)
     return await render_all(conn, access, jobs)
 
@@ -116,7 +116,7 @@ async def list_jobs(
 @router.get(f"{_JOBS}/count")
 async def count_jobs(conn: ReadConn, job_filter: JobFilterQuery) -> JobCount:
     """Count what the list with the same filters has."""
-    return JobCount(count=await store.count_of(conn, job_filter))
+    return JobCount(count=await list_store.count_of(conn, job_filter))
 
 
 @router.post(f"{_JOBS}/auth-check/{{permission}}")

@@ -15,7 +15,6 @@ from hublet.jobs.records import (
     Initiator,
     InitiatorType,
     JobDetails,
-    JobFilter,
     JobRecord,
     MeasuredAttempt,
     PastAttempt,
@@ -95,52 +94,6 @@ async def find_sealed(conn: Reader, job_id: str) -> bytes | None:
         "SELECT sealed_secrets FROM jobs WHERE id = $1", job_id
     )
     return sealed
-
-
-# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 the caller, $6 whether they see all,
-# $7 and $8 type and id of what started them.
-_MATCHING = """
-    FROM jobs j
-    WHERE j.owner_id = $1 AND j.stage IN each($2)
-        AND ($3 = 0 OR $3 = (
-            SELECT count(*) FROM job_labels l
-            WHERE l.job_id = j.id AND l.name || '=' || l.value IN each($4)
-        ))
-        AND ($6 OR j.resource_group_id IS NULL OR EXISTS (
-            SELECT 1 FROM resource_group_members m
-            WHERE m.resource_group_id = j.resource_group_id AND m.user_id = $5
-        ))
-        AND ($7 = '' OR (j.initiator_type = $7 AND j.initiator_id = $8))
-"""
-
-
-async def list_of(
-    conn: Reader, job_filter: JobFilter, *, before: str, limit: int
-) -> list[JobRecord]:
-    """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
-    rows = await conn.fetch_all(
-        f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($9 = '' OR j.id < $9) ORDER BY j.id DESC LIMIT $10",
-        *_filter_values(job_filter), before, limit,
-    )  # fmt: skip
-    return [job_record(row) for row in rows]
-
-
-async def count_of(conn: Reader, job_filter: JobFilter) -> int:
-    count: int = await conn.fetch_value(f"SELECT count(*) {_MATCHING}", *_filter_values(job_filter))
-    return count
-
-
-def _filter_values(job_filter: JobFilter) -> Sequence[object]:
-    return (
-        job_filter.owner_id,
-        json.dumps(job_filter.stages),
-        len(job_filter.labels),
-        json.dumps(sorted(job_filter.labels)),
-        job_filter.user_id,
-        job_filter.sees_every_group,
-        job_filter.initiator.type if job_filter.initiator else "",
-        job_filter.initiator.id if job_filter.initiator else "",
-    )
 
 
 async def find_details(conn: Reader, job_ids: Sequence[str]) -> dict[str, JobDetails]:

@@ -8,8 +8,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from hublet.core.clock import monotonic
 from hublet.core.errors import InvalidRequest
 from hublet.core.schema import Flag, Schema
+from hublet.jobs import list_store
 from hublet.jobs import service as jobs
-from hublet.jobs import store as job_store
 from hublet.jobs.access import JobAccess, filter_for, get_access
 from hublet.jobs.auth import recheck_access
 from hublet.jobs.errors import JobNotFound, NamespaceNotFound
@@ -124,7 +124,7 @@ async def _run(call: ToolCall, access: JobAccess, request: UseJobs) -> JobsResul
 async def _list_jobs(call: ToolCall, access: JobAccess, *, running_only: bool) -> JobsResult:
     wanted = filter_for(access)
     async with call.database.read() as conn:
-        found = await job_store.list_of(conn, wanted, before="", limit=_MOST_JOBS)
+        found = await list_store.list_of(conn, wanted, before="", limit=_MOST_JOBS)
         if running_only:
             found = [job for job in found if not job.stage.is_terminal]
         return JobsResult(jobs=await render_all(conn, access, found))

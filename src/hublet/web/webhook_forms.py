@@ -10,7 +10,7 @@ from hublet.accounts.users import store as accounts
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import InvalidRequest
-from hublet.jobs import store as jobs
+from hublet.jobs import list_store as jobs
 from hublet.jobs.errors import SourceNotFound
 from hublet.jobs.records import JobFilter, JobRecord, Stage
 from hublet.login.auth import FormFields

@@ -143,10 +143,16 @@ async def count_other_admins(conn: Reader, organization_id: str, *, user_id: str
 
 
 async def count_members(conn: Reader, organization_id: str) -> int:
+    """Count the members who are not disabled: an index alone has all, and the disabled are few.
+
+    A cross join keeps SQLite from beginning with the members.
+    """
     count: int = await conn.fetch_value(
         """
-        SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
-        WHERE m.organization_id = $1 AND u.disabled_at IS NULL
+        SELECT (SELECT count(*) FROM memberships WHERE organization_id = $1) - (
+            SELECT count(*) FROM users u CROSS JOIN memberships m
+            WHERE u.disabled_at IS NOT NULL AND m.user_id = u.id AND m.organization_id = $1
+        )
         """,
         organization_id,
     )

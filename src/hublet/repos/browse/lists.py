@@ -11,7 +11,7 @@ from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
 from hublet.repos import access, list_index_store
 from hublet.repos import store as repos_store
-from hublet.repos.browse import list_index, store
+from hublet.repos.browse import leaderboard_store, list_index, store
 from hublet.repos.browse.records import (
     LeaderboardQuery,
     LinkFilter,
@@ -193,10 +193,10 @@ async def list_leaderboard(
     """Rank the models that state a result for a task of a dataset, of those that the caller sees."""
     reach = await reach_of(conn, caller)
     names = (await list_index_store.target_keys_of(conn, [dataset]))[dataset.id]
-    task_id = query.task_id or await store.find_largest_task(conn, names, reach)
+    task_id = query.task_id or await leaderboard_store.find_largest_task(conn, names, reach)
     if task_id is None:
         return []
-    found = await store.list_evaluations(
+    found = await leaderboard_store.list_evaluations(
         conn,
         names,
         replace(query, task_id=task_id),

@@ -1,7 +1,7 @@
 """SQL of lists of repositories and of download counts.
 
-Public repositories have an index for each order, and of private ones only those of a caller's own
-owners are read: a page costs the same however many repositories a hub has. A tag, a link or a range
+Public repositories have an index for each order, and so have the private ones of each owner, of which
+only those of a caller's own owners are read: a page costs the same however many repositories a hub has. A tag, a link or a range
 of parameters that few repositories match is read by its own index; one that many match is looked for
 along the order, where a page is soon full. Words have no index: they are searched along the order.
 """
@@ -13,7 +13,6 @@ from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Reader
 from hublet.repos.browse.records import (
-    LeaderboardQuery,
     ListOrder,
     ListPosition,
     ListSort,
@@ -21,8 +20,11 @@ from hublet.repos.browse.records import (
     RepoFilter,
 )
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import EvaluationResult, LinkKind, RankedResult, Reach, Repo, RepoType
+from hublet.repos.records import LinkKind, Reach, Repo, RepoType
 from hublet.repos.store import COLUMNS, OWNER, record
+
+# So many owners have a part of their own in the statement of a list.
+_MOST_PARTS = 20
 
 
 class StatementValues:
@@ -62,18 +64,16 @@ async def list_of_type(
     conditions = [*_conditions(values, filters), *_after_position(values, key, order, after)]
     sorting = _sorting(key, order)
     most = values.put(limit)
-    parts = ["r.visibility = 'public'"]
-    if reach is not None:
-        parts.append(f"r.visibility <> 'public' AND {_reach_condition(values, reach)}")
-    # Each part has its own limit, so that neither is read to its end.
+    parts = ["r.visibility = 'public'", *_private_parts(values, reach, filters)]
+    # Each part has its own limit, so that none is read to its end.
     union = " UNION ALL ".join(
         f"""
         SELECT * FROM (
             SELECT r.* FROM repos r WHERE {" AND ".join([part, *conditions])}
             ORDER BY {sorting} LIMIT {most}
-        ) AS part
+        ) AS part_{number}
         """
-        for part in parts
+        for number, part in enumerate(parts)
     )
     rows = await conn.fetch_all(
         f"""
@@ -83,6 +83,21 @@ async def list_of_type(
         *values.all,
     )
     return [record(row) for row in rows]
+
+
+def _private_parts(values: StatementValues, reach: Reach | None, filters: RepoFilter) -> list[str]:
+    """Return the conditions of private repositories: a part for each owner, whose index has the order.
+
+    They are read together and sorted where they are few, or of one owner; and of whoever belongs to
+    very many organizations, most of which have few.
+    """
+    if reach is None:
+        return []
+    hidden = f"r.visibility <> 'public' AND {_reach_condition(values, reach)}"
+    owners = sorted({*reach.readable, *reach.where_created})
+    if len(owners) > _MOST_PARTS or filters.candidate_ids is not None or filters.author:
+        return [hidden]
+    return [f"r.owner_id = {values.put(owner)} AND {hidden}" for owner in owners]
 
 
 async def list_visible(conn: Reader, repo_ids: Iterable[str], reach: Reach | None) -> list[Repo]:
@@ -237,15 +252,15 @@ def _conditions(values: StatementValues, filters: RepoFilter) -> list[str]:
     if filters.gated is not None:
         conditions.append(f"r.gated IS {'NOT NULL' if filters.gated else 'NULL'}")
     for word in filters.words:
-        pattern = values.put(_containing(repo_name_key(word)))
+        pattern = values.put(containing(repo_name_key(word)))
         owner = "(SELECT n.key FROM names n WHERE n.account_id = r.owner_id)"
         conditions.append(rf"{owner} || '/' || r.name_key LIKE {pattern} ESCAPE '\'")
     if filters.name_part:
-        pattern = values.put(_containing(repo_name_key(filters.name_part)))
+        pattern = values.put(containing(repo_name_key(filters.name_part)))
         conditions.append(rf"r.name_key LIKE {pattern} ESCAPE '\'")
     for tag in filters.tags:
         # Tags are kept as JSON, whose letters are all ASCII: both engines lower them alike.
-        pattern = values.put(_containing(json.dumps(tag).lower()))
+        pattern = values.put(containing(json.dumps(tag).lower()))
         conditions.append(rf"lower(r.tags) LIKE {pattern} ESCAPE '\'")
     return [
         *conditions,
@@ -279,7 +294,7 @@ def _parameter_conditions(values: StatementValues, filters: RepoFilter) -> list[
     return [between, "r.gated IS NULL"]
 
 
-def _containing(text: str) -> str:
+def containing(text: str) -> str:
     for special in r"\%_":
         text = text.replace(special, f"\\{special}")
     return f"%{text}%"
@@ -325,67 +340,3 @@ async def list_trending(conn: Reader, type: RepoType, *, limit: int) -> list[Rep
         if len(listed) >= limit:
             break
     return listed
-
-
-async def find_largest_task(
-    conn: Reader, dataset_keys: Iterable[str], reach: Reach | None
-) -> str | None:
-    """Return the task of a dataset that most models within reach state a result for."""
-    values = StatementValues()
-    task_id: str | None = await conn.fetch_value(
-        f"""
-        SELECT e.task_id FROM evaluation_results e JOIN repos r ON r.id = e.repo_id
-        WHERE e.dataset_key IN {values.put_list(dataset_keys)} AND {visible_condition(values, reach)}
-        GROUP BY e.task_id ORDER BY count(DISTINCT e.repo_id) DESC, e.task_id LIMIT 1
-        """,
-        *values.all,
-    )
-    return task_id
-
-
-async def list_evaluations(
-    conn: Reader,
-    dataset_keys: Iterable[str],
-    query: LeaderboardQuery,
-    reach: Reach | None,
-    *,
-    ascending: bool,
-    limit: int,
-) -> list[RankedResult]:
-    """Return the results of one task that are public or within reach, the best first."""
-    values = StatementValues()
-    conditions = [
-        f"e.dataset_key IN {values.put_list(dataset_keys)}",
-        f"e.task_id = {values.put(query.task_id)}",
-        visible_condition(values, reach),
-    ]
-    if query.only_roots:
-        pattern = values.put(_containing('"base_model:'))
-        conditions.append(rf"r.tags NOT LIKE {pattern} ESCAPE '\'")
-    if query.max_parameters is not None:
-        conditions.append(f"r.num_parameters <= {values.put(query.max_parameters)}")
-    direction = "ASC" if ascending else "DESC"
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {COLUMNS}, r.num_parameters, e.dataset_key, e.task_id, e.value, e.filename, e.source, e.notes
-        FROM evaluation_results e JOIN repos r ON r.id = e.repo_id {OWNER}
-        WHERE {" AND ".join(conditions)}
-        ORDER BY e.value {direction}, r.id, e.position LIMIT {values.put(limit)}
-        """,
-        *values.all,
-    )
-    return [
-        RankedResult(
-            model=record(row),
-            result=EvaluationResult(
-                dataset_key=row["dataset_key"],
-                task_id=row["task_id"],
-                value=row["value"],
-                filename=row["filename"],
-                source=json.loads(row["source"]),
-                notes=row["notes"],
-            ),
-            parameters=row["num_parameters"],
-        )
-        for row in rows
-    ]

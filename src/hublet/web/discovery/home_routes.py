@@ -4,7 +4,7 @@ from fastapi import Response
 
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
-from hublet.jobs import store as jobs
+from hublet.jobs import list_store as jobs
 from hublet.jobs.records import JobFilter, JobRecord, Stage
 from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.records import Selection

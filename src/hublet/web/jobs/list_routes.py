@@ -11,7 +11,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.pages import PageRouter
 from hublet.core.paging import read_cursor, write_cursor
-from hublet.jobs import service, store
+from hublet.jobs import list_store, service
 from hublet.jobs.access import JobAccess, filter_for, get_access, may_run
 from hublet.jobs.auth import JobAvailability, read_labels
 from hublet.jobs.errors import SecretsGone
@@ -87,7 +87,7 @@ async def list_jobs_page(
         frame = await frame_for(visit, conn)
         live = await stream_of(conn, head)
         chosen = filter_for(head.access, stages=stages, labels=labels)
-        found = await store.list_of(conn, chosen, before=before, limit=_PAGE_SIZE + 1)
+        found = await list_store.list_of(conn, chosen, before=before, limit=_PAGE_SIZE + 1)
         shown = found[:_PAGE_SIZE]
         next_url = (
             next_page_url(visit, write_cursor(shown[-1].id)) if len(found) > len(shown) else None
@@ -95,7 +95,7 @@ async def list_jobs_page(
         page = JobListPage(
             head=head,
             rows=await job_rows(conn, head.access, shown),
-            count=await store.count_of(conn, chosen),
+            count=await list_store.count_of(conn, chosen),
             schedule_count=len(await schedules.list_of(conn, head.access, frozenset())),
             stages=stages,
             labels=[(each, _without(head, stages, labels, each)) for each in sorted(labels)],

@@ -10,7 +10,7 @@ from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.core.pages import PageRouter
-from hublet.jobs import store as jobs
+from hublet.jobs import list_store as jobs
 from hublet.jobs.access import JobAccess, filter_for, may_run
 from hublet.jobs.errors import LastRunGoesOn
 from hublet.jobs.records import Initiator, InitiatorType, Spec

@@ -1,0 +1,69 @@
+"""Members and followers are counted by an index alone, without those who are disabled."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from hublet.accounts.organizations import store
+from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as users
+from hublet.core.database import Database
+from people import Headers, a_user, sign_in
+
+PLANS = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}
+COUNTS: dict[str, Callable[[Any], Awaitable[int]]] = {
+    "members": lambda conn: store.count_members(conn, "1" * 24),
+    "followers": lambda conn: users.count_followers(conn, account_id="1" * 24),
+}
+
+
+class Recorder:
+    """Stands for a connection, and notes the statement."""
+
+    async def fetch_value(self, sql: str, *values: Any) -> int:
+        self.statement = (sql, values)
+        return 0
+
+
+@pytest.mark.parametrize("counted", COUNTS)
+async def test_no_user_is_read_to_count_those_who_are_not_disabled(
+    database: Database, counted: str
+) -> None:
+    recorder = Recorder()
+    await COUNTS[counted](recorder)
+    sql, values = recorder.statement
+
+    async with database.transaction() as conn:
+        if database.kind == "postgresql":
+            # Tables this small would be read from end to end whatever indexes there are.
+            await conn.execute("SET LOCAL enable_seqscan = off")
+        rows = await conn.fetch_all(f"{PLANS[database.kind]} {sql}", *values)
+    plan = "\n".join(str(row[-1]) for row in rows)
+
+    if database.kind == "sqlite":
+        table = {"members": "memberships", "followers": "follows"}[counted]
+        assert f"SEARCH {table} USING COVERING INDEX" in plan, plan
+        # Of users, only the index of the disabled ones is read.
+        assert "INDEX users_disabled" in plan, plan
+    else:
+        assert "Seq Scan" not in plan, plan
+
+
+async def test_a_disabled_member_and_follower_does_not_count(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await client.post("/api/organizations", headers=ada, json={"name": "acme"})
+    bob = await sign_in(database, "bob")
+    await client.put("/api/organizations/acme/members/bob", headers=ada, json={"role": "read"})
+    await client.post("/api/organizations/acme/follow", headers=bob)
+
+    async def counts() -> tuple[int, int]:
+        shown = (await client.get("/api/organizations/acme/overview")).json()
+        return shown["numUsers"], shown["numFollowers"]
+
+    assert await counts() == (2, 1)
+    async with database.transaction() as conn:
+        await accounts.disable_user(conn, await a_user(database, "bob"))
+    assert await counts() == (1, 0)
