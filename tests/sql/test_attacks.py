@@ -12,6 +12,7 @@ import pytest
 from hublet.sql import child, program, sandbox
 from hublet.sql.child import Frame, running
 from hublet.sql.sandbox import ChildOrder, ChildView, Sandbox
+from patience import SOON_SECONDS
 from sql.datasets import CSV
 
 BUBBLEWRAP = pytest.param(
@@ -256,6 +257,21 @@ async def test_what_cannot_be_interrupted_is_killed(
 
     assert frames == []
     assert (started.was_killed, started.exit_signal) == (True, 9)
+
+
+@pytest.mark.parametrize("kind", [BUBBLEWRAP])
+async def test_whoever_ends_the_child_ends_all_that_it_has_started(
+    content: Path, kind: str
+) -> None:
+    async with running(chosen(kind), order(content, ENDLESS, seconds=60)) as started:
+        while not (below := _children(started.pid)):
+            await asyncio.sleep(0.005)
+        groups = {os.getpgid(int(pid)) for pid in below}
+        started.kill()
+        await asyncio.wait_for(started.ended(), SOON_SECONDS)
+
+    # bubblewrap ties what it starts to its own end late, so they are of one group.
+    assert groups == {started.pid}
 
 
 @pytest.mark.full

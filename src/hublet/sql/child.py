@@ -148,6 +148,8 @@ class Child:
         if self._handle is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+                # While bubblewrap mounts, what it has started does not end with it.
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _read(self) -> None:
         try:

@@ -199,7 +199,8 @@ def _data_names(order: ChildOrder) -> list[list[tuple[Path, str]]]:
 
 def _namespace_options() -> list[str]:
     words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]
-    words += ["--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--new-session"]
+    # No session of its own: it has no terminal, and its group is what `Child.kill` ends.
+    words += ["--unshare-cgroup-try", "--disable-userns", "--die-with-parent"]
     words += ["--cap-drop", "ALL", "--hostname", "query", "--clearenv"]
     return [*words, "--uid", str(_INNER_USER), "--gid", str(_INNER_USER)]
 
