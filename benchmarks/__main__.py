@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.figures import Failure, Row, Spoiled
 from benchmarks.machine import describe_machine
-from benchmarks.subjects import SUBJECTS
+from benchmarks.subjects import ONLY_BY_NAME, SUBJECTS
 from benchmarks.table import render
 from benchmarks.workbench import Workbench, workbench
 from hublet.core.config import Settings
@@ -37,7 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with workbench(
         seconds=given.seconds, rounds=given.rounds, share=share, plans=given.plans
     ) as bench:
-        report(bench, given.names or list(SUBJECTS), into=given.json)
+        report(
+            bench,
+            given.names or [each for each in SUBJECTS if each not in ONLY_BY_NAME],
+            into=given.json,
+        )
 
 
 def report(bench: Workbench, names: Sequence[str], *, into: Path | None) -> None:
@@ -55,7 +59,9 @@ def report(bench: Workbench, names: Sequence[str], *, into: Path | None) -> None
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", type=_subject, help=", ".join(SUBJECTS))
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a round (3)")
+    parser.add_argument(
+        "--seconds", type=float, help="length of a round (3), or of the soak (3600)"
+    )
     parser.add_argument("--rounds", type=int, default=4, help="rounds of each subject (4)")
     parser.add_argument(
         "--quick",

@@ -1,7 +1,7 @@
 """Line drawings for the guides: SVG that follows the reader's colours."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -87,3 +87,82 @@ def _marks(low: float, high: float, *, logarithmic: bool) -> list[tuple[float, s
     digits = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
     exponents = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
     return [(10.0**each, f"10{str(each).translate(digits)}") for each in exponents]
+
+
+# Panels: small drawings beside each other, both axes logarithmic.
+_PANEL_WIDTH, _PANEL_HEIGHT, _PANEL_TOP = 300, 220, 62
+_PANEL_LEFT, _LEGEND_LINE = 52, 20
+_DASHES = ("", "6 3", "2 3")
+
+
+def draw_panels(
+    title: str, panels: Mapping[str, Sequence[Line]], *, x: str, y: str, note: str = ""
+) -> str:
+    """Return drawings beside each other that share their scales; lines of one label look alike.
+
+    Where a line is level, the cost does not grow; where it climbs as the diagonal of its squares, the
+    cost grows as fast as the size.
+    """
+    points = [p for lines in panels.values() for line in lines for p in line.points]
+    xs, ys = _decades(point[0] for point in points), _decades(point[1] for point in points)
+    labels = list(dict.fromkeys(line.label for lines in panels.values() for line in lines))
+    looks = {
+        label: (_TONES[number % len(_TONES)], _DASHES[number // len(_TONES) % len(_DASHES)])
+        for number, label in enumerate(labels)
+    }
+    step = _PANEL_LEFT + _PANEL_WIDTH + _RIGHT
+    rows = -(-len(labels) // 2)
+    bottom = _PANEL_TOP + _PANEL_HEIGHT
+    width, height = step * len(panels), bottom + 66 + _LEGEND_LINE * rows
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
+        f'<text x="{_PANEL_LEFT}" y="22" font-weight="600">{escape(title)}</text>',
+        f'<text x="{_PANEL_LEFT}" y="{bottom + 42}">across: {escape(x)}; up: {escape(y)}{escape(note)}</text>',
+    ]
+    for number, (name, lines) in enumerate(panels.items()):
+        parts.append(f'<g transform="translate({number * step + _PANEL_LEFT} {_PANEL_TOP})">')
+        parts.append(f'<text x="0" y="-10">{escape(name)}</text>')
+        parts += _panel(lines, xs, ys, looks)
+        parts.append("</g>")
+    for number, (label, (tone, dash)) in enumerate(looks.items()):
+        across = _PANEL_LEFT + number % 2 * step
+        down = bottom + 64 + number // 2 * _LEGEND_LINE
+        parts.append(
+            f'<path d="M{across} {down - 4}h26" stroke="{tone}" stroke-width="2.5" stroke-dasharray="{dash}"/>'
+            f'<text x="{across + 34}" y="{down}">{escape(label)}</text>'
+        )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _decades(values: Iterable[float]) -> tuple[int, int]:
+    """Return the exponents between which all values lie, a decade apart at least."""
+    found = [math.log10(value) for value in values]
+    low, high = math.floor(min(found) + 1e-9), math.ceil(max(found) - 1e-9)
+    return low, max(high, low + 1)
+
+
+def _panel(
+    lines: Sequence[Line],
+    xs: tuple[int, int],
+    ys: tuple[int, int],
+    looks: Mapping[str, tuple[str, str]],
+) -> Iterator[str]:
+    def across(value: float) -> float:
+        return (math.log10(value) - xs[0]) / (xs[1] - xs[0]) * _PANEL_WIDTH
+
+    def down(value: float) -> float:
+        return _PANEL_HEIGHT - (math.log10(value) - ys[0]) / (ys[1] - ys[0]) * _PANEL_HEIGHT
+
+    for exponent in range(ys[0], ys[1] + 1):
+        at = down(10.0**exponent)
+        yield f'<path class="grid" d="M0 {at:.1f}H{_PANEL_WIDTH}"/>'
+        yield f'<text x="-8" y="{at + 4:.1f}" text-anchor="end">{10.0**exponent:g}</text>'
+    for value, label in _marks(10.0 ** xs[0], 10.0 ** xs[1], logarithmic=True):
+        at = across(value)
+        yield f'<path class="grid" d="M{at:.1f} 0V{_PANEL_HEIGHT}"/>'
+        yield f'<text x="{at:.1f}" y="{_PANEL_HEIGHT + 18}" text-anchor="middle">{label}</text>'
+    for line in lines:
+        tone, dash = looks[line.label]
+        path = "L".join(f"{across(point[0]):.1f} {down(point[1]):.1f}" for point in line.points)
+        yield f'<path d="M{path}" fill="none" stroke="{tone}" stroke-width="2" stroke-dasharray="{dash}"/>'

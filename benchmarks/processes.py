@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -114,10 +115,21 @@ def fetch(port: int, path: str, headers: Mapping[str, str] | None = None) -> tup
         connection.close()
 
 
+def _status_of(process_id: int) -> list[str]:
+    # The name of the program may hold blanks; the fields are counted from its bracket.
+    return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+
+
+def hold(child: Child) -> None:
+    """Send a process SIGSTOP, and return when it has reached it."""
+    os.kill(child.id, signal.SIGSTOP)
+    while child.process.poll() is None and _status_of(child.id)[0] != "T":
+        time.sleep(_PAUSE_SECONDS)
+
+
 def cpu_seconds(process_id: int) -> float:
     """Return the processor time that a process has taken so far, in all its threads."""
-    # The name of the program may hold blanks; the fields are counted from its bracket.
-    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    fields = _status_of(process_id)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -1,14 +1,14 @@
 """The receiver of deliveries, a process of its own: it answers at once and notes what arrived.
 
 Each endpoint has a port of its own, so that it counts as a host of its own. An endpoint that is
-told to be a black hole accepts everything and never answers.
+told to be a black hole accepts everything and never answers; the last ones may be told to be slow.
 """
 
 import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from benchmarks.figures import Spoiled
 from benchmarks.processes import fetch, running
 
 _READY_SECONDS = 15.0
+_SLOW_SECONDS = 2.0
 _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
@@ -38,6 +39,7 @@ class Heap:
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
         self.holes = 0
+        self.slow: Collection[int] = ()
         self.unanswered: list[asyncio.Transport] = []
 
     def make_holes(self, count: int) -> None:
@@ -68,7 +70,10 @@ class Endpoint(asyncio.Protocol):
             length, delivery_id = whole
             self._received = self._received[length:]
             self._heap.arrivals.append(Arrival(delivery_id, self._number, self._began))
-            if self._number >= self._heap.holes:
+            if self._number in self._heap.slow:
+                loop = asyncio.get_running_loop()
+                loop.call_later(_SLOW_SECONDS, self._transport.write, _ANSWER)
+            elif self._number >= self._heap.holes:
                 self._transport.write(_ANSWER)
             else:
                 self._heap.unanswered.append(self._transport)
@@ -145,12 +150,15 @@ class Sink:
 
 
 @contextmanager
-def sinking(folder: Path, *, endpoints: int, core: int | None = None) -> Iterator[Sink]:
+def sinking(
+    folder: Path, *, endpoints: int, slow: int = 0, core: int | None = None
+) -> Iterator[Sink]:
     """Run a sink with so many endpoints until the body ends."""
     output = folder / "sink.log"
     # What an earlier sink said is over.
     output.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks.sink", "--endpoints", str(endpoints)]
+    command += ["--slow", str(slow)]
     with running(command, output=output, core=core) as child:
         deadline = time.monotonic() + _READY_SECONDS
         while not (said := output.read_bytes()).endswith(b"]\n"):
@@ -161,8 +169,9 @@ def sinking(folder: Path, *, endpoints: int, core: int | None = None) -> Iterato
         yield Sink(control, ports)
 
 
-async def _serve(endpoints: int) -> None:
+async def _serve(endpoints: int, slow: int) -> None:
     heap = Heap()
+    heap.slow = range(endpoints - slow, endpoints)
     kinds: list[Callable[[], asyncio.Protocol]] = [partial(Control, heap)]
     kinds += [partial(Endpoint, heap, number) for number in range(endpoints)]
     loop = asyncio.get_running_loop()
@@ -176,10 +185,11 @@ async def _serve(endpoints: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sink", description=__doc__)
     parser.add_argument("--endpoints", type=int, required=True)
-    endpoints = parser.parse_args().endpoints
+    parser.add_argument("--slow", type=int, default=0)
+    given = parser.parse_args()
     # Whoever measures ends it; nothing needs to be put away.
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(endpoints))
+        runner.run(_serve(given.endpoints, given.slow))
 
 
 if __name__ == "__main__":

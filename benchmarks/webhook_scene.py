@@ -146,7 +146,8 @@ async def working(bench: Workbench, site: Site, database: Database) -> AsyncIter
             yield
         return
     with tied_to(bench.cores.server):
-        async with serving.running(database, Worker(database)):
+        worker = Worker(database)
+        async with serving.working(database, worker), serving.running(database, worker):
             yield
 
 

@@ -11,6 +11,9 @@ from benchmarks.hubs import Engine, Site
 from benchmarks.machine import Cores, cores
 from benchmarks.postgresql import postgresql
 
+# The length of a round.
+SECONDS = 3.0
+
 
 @dataclass(slots=True, kw_only=True)
 class Workbench:
@@ -22,6 +25,8 @@ class Workbench:
     share: float = 1.0
     # Whether to print how the database goes about what is measured, where a subject can tell.
     plans: bool = False
+    # What `seconds` was asked for by name, for what takes another time by itself.
+    asked_seconds: float | None = None
     _stack: ExitStack
     _numbers: Iterator[int] = field(default_factory=count)
     _fresh_url: Callable[[], str] | None = None
@@ -42,14 +47,15 @@ class Workbench:
 
 @contextmanager
 def workbench(
-    *, seconds: float, rounds: int, share: float = 1.0, plans: bool = False
+    *, seconds: float | None, rounds: int, share: float = 1.0, plans: bool = False
 ) -> Iterator[Workbench]:
     with (
         TemporaryDirectory(prefix="hublet-bench-", ignore_cleanup_errors=True) as folder,
         ExitStack() as stack,
     ):
         yield Workbench(
-            seconds=seconds,
+            seconds=SECONDS if seconds is None else seconds,
+            asked_seconds=seconds,
             rounds=rounds,
             folder=Path(folder),
             cores=cores(),

@@ -13,6 +13,7 @@ from benchmarks.subjects import (
     files,
     full_text,
     group_commit,
+    growth,
     hidden_repos,
     images,
     job_pages,
@@ -33,6 +34,7 @@ from benchmarks.subjects import (
     scale,
     scim,
     search,
+    soak,
     start,
     storage,
     storage_clients,
@@ -94,4 +96,9 @@ SUBJECTS: dict[str, Measure] = {
     "attacks": attacks.measure,
     "packs": packs.measure,
     "scale": scale.measure,
+    "growth": growth.measure,
+    "soak": soak.measure,
+    "soak_postgresql": soak.measure_postgresql,
 }
+# They take longer than all others together.
+ONLY_BY_NAME = frozenset({"soak", "soak_postgresql"})

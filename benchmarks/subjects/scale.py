@@ -262,7 +262,7 @@ async def _drain(
 
 
 def _follow_ups(bench: Workbench, endpoint: str) -> Iterator[Row]:
-    """What an event costs a worker and the database: for the growth model, so not as a rate."""
+    """What an event costs a worker and the database: for the capacity model, so not as a rate."""
     cluster = Cluster(site=bench.site("PostgreSQL"), storage_url=storage_url(endpoint))
     events = max(20, round(_EVENTS * bench.share))
     costs = run_loop(_reactions(cluster, rounds=bench.rounds, events=events))

@@ -3,8 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from statistics import median
 
@@ -12,7 +12,7 @@ from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import ENGINES, Engine, Site, opened
 from benchmarks.peers.deliveries import PEERS, Drain, drain
 from benchmarks.peers.environments import PeerUnavailable
-from benchmarks.processes import Child, cpu_seconds
+from benchmarks.processes import Child, cpu_seconds, hold
 from benchmarks.sink import Sink, sinking
 from benchmarks.webhook_scene import (
     WEBHOOKS,
@@ -115,7 +115,7 @@ async def _drains(bench: Workbench, site: Site, sink: Sink, *, events: int) -> l
 
 async def _drain(scene: Scene, worker: Child, sink: Sink, *, events: int) -> Drain:
     expected = events * scene.webhooks
-    with _held(worker):
+    async with _held(worker, scene):
         for done in range(0, events, _EVENTS_PER_COMMIT):
             await scene.record(min(_EVENTS_PER_COMMIT, events - done))
         spent = cpu_seconds(worker.id)
@@ -131,10 +131,12 @@ async def _drain(scene: Scene, worker: Child, sink: Sink, *, events: int) -> Dra
     return Drain(deliveries=expected, seconds=seconds, cpu_seconds=spent)
 
 
-@contextmanager
-def _held(worker: Child) -> Iterator[None]:
+@asynccontextmanager
+async def _held(worker: Child, scene: Scene) -> AsyncIterator[None]:
     """Stop an idle worker for a while: it is running when its work begins, with nothing done."""
-    os.kill(worker.id, signal.SIGSTOP)
+    # In a transaction of ours: one that is stopped in the middle of its own keeps SQLite's file locked.
+    async with scene.database.transaction():
+        hold(worker)
     try:
         yield
     finally:

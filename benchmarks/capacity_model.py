@@ -6,8 +6,8 @@ its queue as it can. The costs are what `make bench ARGS="scale"` and others mea
 nothing to them but arithmetic. It leaves out what was not measured: a network between machines, a
 cache that is cold, a disk that is slow.
 
-    python -m benchmarks.growth             prints the tables of docs/scaling.md
-    python -m benchmarks.growth docs/images  and draws its plots
+    python -m benchmarks.capacity_model             prints the tables of docs/scaling.md
+    python -m benchmarks.capacity_model docs/images  and draws its plots
 """
 
 import math
