@@ -22,6 +22,7 @@ _LISTENER_SECONDS = 0.05
 
 _CHUNK = 1 << 16
 _MAX_HEAD = 1 << 19
+_TLS_HANDSHAKE = b"\x16"
 _NO_CONTENT, _NOT_MODIFIED, _SWITCHING = 204, 304, 101
 # What is set in one process only: every node has to hear of it.
 _OF_EACH_PROCESS = "/api/test-mode/"
@@ -39,13 +40,14 @@ class Head:
 
     @classmethod
     async def read(cls, reader: asyncio.StreamReader) -> "Head | None":
-        """Return the next head; None: the other side has ended between two of them."""
-        try:
-            raw = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError as error:
-            if error.partial:
-                raise
+        """Return the next head; None: the other side has ended between two of them.
+
+        Or it wants TLS: clients of registries try that first, and wait ten seconds for an answer.
+        """
+        first = await reader.read(1)
+        if first in {b"", _TLS_HANDSHAKE}:
             return None
+        raw = first + await reader.readuntil(b"\r\n\r\n")
         line, *rest = raw.decode("latin-1").split("\r\n")
         pairs = (each.partition(":") for each in rest if each)
         return cls(line, [(name.strip().lower(), value.strip()) for name, _, value in pairs])
@@ -258,7 +260,8 @@ class Balancer:
             try:
                 is_framed = await _copy_body(head, upstream[0], client[1], to_the_end=True)
             except _LOST:
-                if not client[0].at_eof():
+                # A client that leaves without reading to the end resets its connection.
+                if not (client[0].at_eof() or client[1].transport.is_closing()):
                     self.failures.append(f"{request.line}: {node.port} broke off")
                 # Nobody shall take this for a whole response.
                 client[1].transport.abort()

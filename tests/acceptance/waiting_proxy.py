@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from patience import SOON_SECONDS
+from processes import READY_SECONDS
 
 _CHUNK = 65536
 
@@ -60,14 +60,17 @@ class WaitingProxy:
                     if is_over:
                         hub.close()
                         return
-                    if not data or not _said(hub if each is caller else caller, data):
+                    # A balancer may live longer than the nodes behind it, and would refuse.
+                    is_for_the_next = each is caller and self._target is None
+                    receiver = hub if each is caller else caller
+                    if not data or is_for_the_next or not _said(receiver, data):
                         hub.close()
                         hub = None
                         break
 
     def _connect(self, unanswered: bytes) -> socket.socket | None:
         """Return a connection to the hub, which has been told what is still to be answered."""
-        deadline = time.monotonic() + SOON_SECONDS
+        deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             with suppress(OSError):
                 if self._target is not None:

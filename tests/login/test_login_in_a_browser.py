@@ -180,7 +180,8 @@ def test_the_keyboard_is_enough(browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto("/login")
 
-    # The name has the focus already.
+    # The name has the focus as soon as the page is drawn, which is after it was loaded.
+    expect(page.get_by_label("Name or e-mail address")).to_be_focused()
     page.keyboard.type("ada")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)

@@ -111,6 +111,16 @@ def _write_demo_pictures(browser: Browser, hub: SeededHub, theme: _Theme) -> Non
         page.context.close()
 
 
+def _write_console_picture(browser: Browser, hub: SeededHub) -> None:
+    """Draw the SQL console with the rows of a saved query, as docs/sql.md shows it."""
+    page = _open(browser, hub, "ada", "light", 1360)
+    page.goto(hub.url_of(next(each for each in PAGES if each.name == "saved query")))
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("cell", name="wheel").wait_for()
+    page.screenshot(path=_FOLDER / "sql-console.png")
+    page.context.close()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chromium_browser() as browser:
         with _demo_hub(Place(folder=Path(folder) / "demo")) as hub:
@@ -118,6 +128,7 @@ def main() -> None:
             _write_demo_pictures(browser, hub, "dark")
         (pages := Path(folder) / "pages").mkdir()
         with seeded_hub(Place(folder=pages)) as hub:
+            _write_console_picture(browser, hub)
             _write_sheet(browser, hub, "light")
             _write_sheet(browser, hub, "dark")
 
