@@ -27,7 +27,7 @@ test-full: $(VENV)/.dev $(VENV)/.clients ## Run all: both engines, clients, brow
 	$(PYTEST) $(ARGS)
 
 test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test, but no variant of a test twice
-	$(PYTEST) -m "full and not repeat" $(ARGS)
+	$(PYTEST) -m "full and not repeat" --durations 20 $(ARGS)
 
 test-again: $(VENV)/.dev ## Run what failed last once more, one test at a time
 	$(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)

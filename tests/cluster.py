@@ -9,7 +9,6 @@ import atexit
 import hashlib
 import json
 import os
-import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from balancer import Balancer, balancing
+from free_ports import free_port
 from object_storage import CREDENTIALS, ObjectStorage
 from processes import HUBLET, READY_SECONDS, Place, Process, Server, started, wait_until
 
@@ -194,10 +194,3 @@ def copy_keys(place: Place, to: Place) -> None:
     keys = to.data_dir / "secret.keys"
     keys.touch(mode=0o600)
     keys.write_bytes((place.data_dir / "secret.keys").read_bytes())
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

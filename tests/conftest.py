@@ -75,6 +75,14 @@ _FULL = (
     "webhooks/test_delivery_fairness.py",
     "webhooks/test_delivery_jobs.py",
 )
+# A minute or more for a test: they come first, so that no process is left with them at the end.
+_LONGEST = (
+    "contract/test_schemathesis.py",
+    "web/test_all_pages_in_a_browser.py",
+    "acceptance/test_public_clients.py",
+    "acceptance/test_wheel.py",
+    "faults/test_kill_during_pulls.py",
+)
 # Where SQL is the subject, every test runs on both engines also in `make test`.
 _BOTH_ENGINES = ("core/database/", "core/queue/", "core/test_outbox.py", "test_worker")
 
@@ -118,6 +126,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.repeat)
             files.add(name)
             functions.add(function)
+    items.sort(key=lambda item: item.path.relative_to(TESTS).as_posix() not in _LONGEST)
 
 
 def _is_full(path: Path) -> bool:

@@ -1,11 +1,12 @@
 """An object storage of the tests' own: SeaweedFS, one server for each process of tests."""
 
 import json
-import socket
 import subprocess
 import sysconfig
 import time
 from pathlib import Path
+
+from free_ports import free_port
 
 ACCESS_KEY = "hublet"
 SECRET_KEY = "of-the-tests-only"
@@ -19,7 +20,7 @@ class ObjectStorage:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.endpoint = f"http://127.0.0.1:{self._port}"
         identity = {
@@ -36,7 +37,7 @@ class ObjectStorage:
     def start(self) -> None:
         (self._folder / "data").mkdir(exist_ok=True)
         ports = [
-            f"-{role}.port{protocol}={_free_port()}"
+            f"-{role}.port{protocol}={free_port()}"
             for role in ("master", "volume", "filer")
             for protocol in ("", ".grpc")
         ]
@@ -54,7 +55,7 @@ class ObjectStorage:
                     ),
                     # These two have ports that only one server on a machine can have.
                     *("-s3.port.iceberg=0", "-s3.port.lance=0"),
-                    *(f"-s3.port.grpc={_free_port()}", f"-s3.config={self._folder / 's3.json'}"),
+                    *(f"-s3.port.grpc={free_port()}", f"-s3.config={self._folder / 's3.json'}"),
                 ],
                 cwd=self._folder,
                 stdout=log,
@@ -97,9 +98,3 @@ class ObjectStorage:
 
 def _program() -> str:
     return str(Path(sysconfig.get_path("scripts"), "weed"))
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

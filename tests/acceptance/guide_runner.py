@@ -1,7 +1,6 @@
 """Somebody who reads a guide and does what it says, to the letter, in a folder of their own."""
 
 import re
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from acceptance.output_matching import OutputMatcher
 from acceptance.terminals import Terminal, a_terminal
 from acceptance.transcripts import FIRST_TERMINAL, Step, Transcript, files_of, transcripts_of
+from free_ports import free_port
 from hublet.testing import Browser
 from patience import SOON_SECONDS
 from processes import clean_environment
@@ -35,7 +35,7 @@ class GuideRunner:
         (self._home / ".curlrc").write_text(_CURLRC)
         self._ends = ends
         # Other tests run at the same time, and want ports as well.
-        self._ports = {port: str(_free_port()) for port in _PORTS}
+        self._ports = {port: str(free_port()) for port in _PORTS}
         self._names = OutputMatcher(self._ports)
         self._terminals: dict[str, Terminal] = {}
         self._allowed: set[str] = set()
@@ -127,10 +127,3 @@ def a_guide_runner(folder: Path) -> Iterator[GuideRunner]:
 
 def _difference(step: Step, real: str) -> str:
     return f"{step.command}\n--- the page shows\n{step.shown}\n--- it shows\n{real}"
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-    return port

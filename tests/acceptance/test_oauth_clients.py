@@ -18,6 +18,7 @@ from playwright.sync_api import expect
 
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES, engine_for_clients
 from browsers import chromium_browser, needs_chromium
+from free_ports import free_port
 from hublet.testing import Browser
 from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
@@ -180,7 +181,7 @@ def _device_address(login: "subprocess.Popen[str]") -> str:
 def test_the_helper_of_the_python_client_signs_people_in(place: Place) -> None:
     with a_hub(place) as hub:
         person = Browser(hub.address, name="ada", password=PASSWORD)
-        port = a_free_port()
+        port = free_port()
         address = f"http://127.0.0.1:{port}"
         app = an_app(
             place,
@@ -224,13 +225,6 @@ def an_oauth_app(hub: Server, app: dict[str, Any], *, port: int) -> Iterator[Non
 def _is_open(port: int) -> bool:
     with socket.socket() as caller:
         return caller.connect_ex(("127.0.0.1", port)) == 0
-
-
-def a_free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @needs_chromium

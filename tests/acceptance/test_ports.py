@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ import httpx2
 import pytest
 
 from acceptance.test_jobs import Person, ada
+from free_ports import free_port
 from patience import SOON_SECONDS
 from processes import Place, run_hublet, serving, wait_until
 
@@ -121,15 +121,6 @@ def site(request: pytest.FixtureRequest, place: Place) -> Iterator[Site]:
         person.end_jobs()
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses: those of plain processes are everybody's."""
-    made = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    numbers = [each.getsockname()[1] for each in made]
-    for each in made:
-        each.close()
-    return numbers
-
-
 async def talk(site: Site, job_id: str, port: int, words: list[str]) -> list[str]:
     """Say something over a websocket; return what was heard, and `closed` at its end."""
     headers = {"Host": site.host(job_id, port), **site.token}
@@ -161,7 +152,7 @@ async def closed_after(site: Site, job_id: str, port: int, *command: str) -> str
 
 
 def test_a_job_is_reached_until_its_port_is_closed(site: Site) -> None:
-    port, public = free_ports(2)
+    port, public = free_port(), free_port()
     job_id = site.start(port, public)
     hosts = [f"http://{site.host(job_id, each)}" for each in (port, public)]
     assert site.urls(job_id) == hosts
@@ -180,7 +171,7 @@ def test_a_job_is_reached_until_its_port_is_closed(site: Site) -> None:
 
 
 def test_a_token_that_is_revoked_by_another_process_is_out(site: Site) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     job_id = site.start(port)
     created = run_hublet("token", "create", "ada", *site.place.flags, folder=site.place.folder)
     other, token_id = created.stdout.strip(), created.stderr.split()[3]
@@ -204,7 +195,7 @@ def test_a_token_that_is_revoked_by_another_process_is_out(site: Site) -> None:
 
 
 def test_a_job_that_is_over_is_gone(site: Site) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     job_id = site.start(port)
 
     site.person.ask("POST", f"/api/jobs/ada/{job_id}/cancel")

@@ -3,8 +3,9 @@
 from playwright.sync_api import expect
 
 from acceptance.test_jobs import Person
-from acceptance.test_ports import Site, free_ports
+from acceptance.test_ports import Site
 from browsers import chromium_browser, needs_chromium
+from free_ports import free_port
 from processes import Place, run_hublet, serving
 
 pytestmark = needs_chromium
@@ -20,7 +21,7 @@ TALK = """() => new Promise((heard, failed) => {
 
 
 def test_a_person_signs_in_and_is_at_the_port(place: Place) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     with serving(place, "--test-mode", variables={"HUBLET_JOBS_RUNNER": "process"}) as hub:
         flags = ("--password", PASSWORD, *place.flags)
         assert run_hublet("user", "add", "ada", *flags, folder=place.folder).returncode == 0

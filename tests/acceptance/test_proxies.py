@@ -18,19 +18,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from faults.content import commit, content_of, create_repo, first_person
+from free_ports import free_port
 from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 HOST = "hub.example.com"
 LARGE = bytes(range(256)) * 60_000
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def write_certificate(folder: Path) -> tuple[Path, Path]:

@@ -14,19 +14,13 @@ import pytest
 
 from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
+from free_ports import free_port
 from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
 from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify
 from hublet.testing import receiving
 from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until
-
-
-def a_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def a_model(server: Server, name: str) -> str:
@@ -99,7 +93,7 @@ def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path:
 
 def test_a_port_where_nobody_listens_is_told(server: Server, tmp_path: Path) -> None:
     repo = a_model(server, "nobody")
-    options = ("--watch", f"model:{repo}", "--forward", f"http://127.0.0.1:{a_free_port()}/")
+    options = ("--watch", f"model:{repo}", "--forward", f"http://127.0.0.1:{free_port()}/")
     with listening(server, tmp_path, *options) as listener:
         discuss(server, repo)
         wait_for_count(listener, 1)

@@ -15,7 +15,8 @@ from typing import IO
 import httpx2
 import pytest
 
-from cluster import Node, beside, copy_keys, free_port
+from cluster import Node, beside, copy_keys
+from free_ports import free_port
 from object_storage import CREDENTIALS
 from patience import SOON_SECONDS
 from processes import READY_SECONDS, Place, clean_environment, wait_until

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from faults.content_events import with_database
+from free_ports import free_port
 from gateway.ssh.guests import Key, register
 from hublet.core.database import Database
 from patience import SOON_SECONDS
@@ -78,12 +79,6 @@ class Node:
         lease = {"HUBLET_WORKER_MACHINE_LEASE_SECONDS": lease_seconds}
         with serving(self.place, variables=self.variables | lease) as server:
             yield server
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 @pytest.fixture

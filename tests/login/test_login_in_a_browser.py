@@ -1,7 +1,6 @@
 """The pages of the login in a real Chromium, as a person uses them."""
 
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from browsers import chromium_browser, needs_chromium
+from free_ports import free_port
 from processes import Place, Server, run_hublet, serving
 
 pytestmark = needs_chromium
@@ -23,17 +23,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(folder=tmp_path_factory.mktemp("login"))
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="module")
 def server(place: Place) -> Iterator[Server]:
     # Browsers allow passkeys at localhost, and not at 127.0.0.1.
-    port = str(_free_port())
+    port = str(free_port())
     with serving(place, "--port", port, "--base-url", f"http://localhost:{port}") as server:
         yield server
 
