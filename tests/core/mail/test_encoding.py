@@ -1,9 +1,12 @@
 """Letters as mails: whatever people wrote, it stays where it belongs."""
 
+import gc
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hublet.core.mail import MailMessage
 from hublet.core.mail.encoding import encode
@@ -50,8 +53,8 @@ def test_no_text_adds_a_header() -> None:
 
     message = parsed(content)
     assert message.keys() == [
-        "From", "To", "Subject", "Date", "Message-ID", "Content-Type",
-        "Content-Transfer-Encoding", "MIME-Version",
+        "From", "To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type",
+        "Content-Transfer-Encoding",
     ]  # fmt: skip
     assert message["Subject"] == "Hi Bcc: eve@example.com body"
     assert [each.addr_spec for each in message["To"].addresses] == ["ada@example.com"]
@@ -94,3 +97,36 @@ def test_text_that_nothing_can_store_does_not_stop_a_mail() -> None:
     message = parsed(encode(a_letter(text="a\x00b\ud800c\n.\nend\n")))
 
     assert message.get_content() == "ab?c\n.\nend\n"
+
+
+# What could end a line or a part, or be taken for an escape.
+TEXTS = st.text(st.sampled_from("aä🚀 .\t\r\n=_-\x00\x0b\u2028")) | st.text()
+
+
+@given(text=TEXTS, html=TEXTS)
+def test_whatever_is_written_comes_back(text: str, html: str) -> None:
+    texts = [f"--=_part--\n{each}\n{'x =' * 50}" for each in (text, html)]
+
+    content = encode(a_letter(text=texts[0], html=texts[1]))
+
+    assert content.isascii()
+    assert max(map(len, content.split(b"\r\n"))) <= 76
+    assert b"\n" not in content.replace(b"\r\n", b"")
+    assert texts_of(parsed(content)) == tuple(map(as_stored, texts))
+
+
+def as_stored(text: str) -> str:
+    lines = text.replace("\x00", "").encode(errors="replace").splitlines()
+    return "".join(f"{line.decode()}\n" for line in lines)
+
+
+def test_a_mail_leaves_nothing_for_the_garbage_collection() -> None:
+    letter = a_letter(html="<p>Hello</p>\n")
+    encode(letter)
+    gc.collect()
+    gc.disable()
+    try:
+        encode(letter)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
