@@ -49,7 +49,8 @@ class LocalApp:
     database: Database
     engine: Engine
     asgi: ASGIApp
-    # The process that started all others of PostgreSQL.
+    # Of PostgreSQL: its address, and the process that started all others.
+    url: str | None
     postmaster: int | None
     user: User
     token: str
@@ -134,9 +135,11 @@ class LocalApp:
 
     async def settle(self) -> None:
         """Let PostgreSQL look at what it has, as it would within a minute by itself."""
-        if self.engine == "PostgreSQL":
-            async with self.database.transaction() as conn:
-                await conn.apply("ANALYZE;")
+        if self.url is not None:
+            raw = await asyncpg.connect(self.url)
+            # Not in a transaction of the hub: VACUUM allows none.
+            await raw.execute("VACUUM ANALYZE")
+            await raw.close()
         elif isinstance(raw := getattr(self.database, "writer", None), sqlite3.Connection):
             raw.execute(f"PRAGMA cache_size = -{_OWN_CACHE_KIBIBYTES}")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -192,6 +195,7 @@ async def local_app(site: Site, engine: Engine, **overrides: object) -> AsyncIte
                 database=database,
                 engine=engine,
                 asgi=with_edge(app),
+                url=site.database_url,
                 postmaster=postmaster,
                 user=user,
                 token="",

@@ -1,4 +1,4 @@
-"""Members and followers are counted by an index alone, without those who are disabled."""
+"""Members and followers are counted by an index alone, without those who are disabled, and paged by their ids."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,6 +26,10 @@ class Recorder:
         self.statement = (sql, values)
         return 0
 
+    async def fetch_all(self, sql: str, *values: Any) -> list[Any]:
+        self.statement = (sql, values)
+        return []
+
 
 @pytest.mark.parametrize("counted", COUNTS)
 async def test_no_user_is_read_to_count_those_who_are_not_disabled(
@@ -49,6 +53,28 @@ async def test_no_user_is_read_to_count_those_who_are_not_disabled(
         assert "INDEX users_disabled" in plan, plan
     else:
         assert "Seq Scan" not in plan, plan
+
+
+async def test_a_page_in_the_middle_begins_there_in_every_table(database: Database) -> None:
+    recorder: Any = Recorder()
+    await store.list_members(recorder, "1" * 24, after="5" * 24, limit=20)
+    sql, values = recorder.statement
+
+    async with database.transaction() as conn:
+        if database.kind == "postgresql":
+            # As it does where both tables are large.
+            for other in ("enable_nestloop", "enable_hashjoin", "enable_seqscan"):
+                await conn.execute(f"SET LOCAL {other} = off")
+        rows = await conn.fetch_all(f"{PLANS[database.kind]} {sql}", *values)
+    plan = "\n".join(str(row[-1]) for row in rows)
+
+    if database.kind == "sqlite":
+        assert "(organization_id=? AND user_id>?)" in plan, plan
+        assert "SEARCH u USING INDEX sqlite_autoindex_users_1 (id=?)" in plan, plan
+    else:
+        assert "Merge Join" in plan, plan
+        assert "(user_id > '5" in plan, plan
+        assert "(id > '5" in plan, plan
 
 
 async def test_a_disabled_member_and_follower_does_not_count(

@@ -13,7 +13,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.database.engine import Reader
-from hublet.repos import download_counter, safetensors
+from hublet.repos import download_counter, list_index_store, safetensors
 from hublet.repos.browse import list_index, lists
 from hublet.repos.browse import store as lists_store
 from hublet.repos.browse.records import LinkFilter, ListOrder, ListSort, ParameterRange, RepoFilter
@@ -502,6 +502,25 @@ async def test_no_list_reads_all_repositories(
     else:
         # With no rows, PostgreSQL takes one index for as good as another.
         assert "Seq Scan on repos" not in explainer.plan
+
+
+async def test_what_a_link_matches_is_read_in_the_order_of_its_index(database: Database) -> None:
+    async with database.transaction() as conn:
+        if database.kind == "postgresql":
+            await conn.execute("SET LOCAL enable_seqscan = off")
+            await conn.execute("SET LOCAL enable_bitmapscan = off")
+        explainer: Any = Explainer(conn, kind=database.kind)
+        await list_index_store.list_linked_ids(
+            explainer, RepoType.model, LinkKind.tag, ("rare", "common"), limit=10
+        )
+
+    # Neither is sorted, so neither is read to its end, nor is another target.
+    if database.kind == "sqlite":
+        assert explainer.plan.count("(type=? AND kind=? AND target=?)") == 2, explainer.plan
+        assert "TEMP B-TREE" not in explainer.plan
+    else:
+        assert explainer.plan.count("Index Cond: ") == 2, explainer.plan
+        assert "Sort" not in explainer.plan
 
 
 @pytest.mark.parametrize("sort", list(ListSort))
