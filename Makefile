@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 # One more than there are cores: many tests wait for a process.
 WORKERS ?= $(shell nproc >/dev/null 2>&1 && expr $$(nproc) + 1 || echo auto)
+# Most tests of the second lane do.
+REST_WORKERS ?= $(shell nproc >/dev/null 2>&1 && expr $$(nproc) + 2 || echo auto)
 
 # Where it is set, every process that a test starts would compile the whole hub anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,7 +29,7 @@ test-full: $(VENV)/.dev $(VENV)/.clients ## Run all: both engines, clients, brow
 	$(PYTEST) $(ARGS)
 
 test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test, but no variant of a test twice
-	$(PYTEST) -m "full and not repeat" --durations 20 $(ARGS)
+	$(PYTEST) -n $(REST_WORKERS) -m "full and not repeat" --durations 20 $(ARGS)
 
 test-again: $(VENV)/.dev ## Run what failed last once more, one test at a time
 	$(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
