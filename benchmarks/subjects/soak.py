@@ -188,7 +188,7 @@ def _speed_rows(engine: Engine, tally: SoakTally) -> Iterator[Row]:
         if not (parts[0] and parts[-1]):
             # A run that is too short to say.
             continue
-        first, last = (percentile(part, 0.99) for part in (parts[0], parts[-1]))
+        first, *between, last = (percentile(part, 0.99) for part in parts if part)
         yield Row(
             subject=f"soak: {name}, p99 in the last sixth, {engine}",
             unit="ms",
@@ -197,7 +197,8 @@ def _speed_rows(engine: Engine, tally: SoakTally) -> Iterator[Row]:
             other_is="the first sixth",
             ratios=(last / first,),
             goal=_AS_FAST,
-            note=f"p50 {percentile(merged(parts), 0.5):.1f} ms of {tally.count(name):,}",
+            note=f"p50 {percentile(merged(parts), 0.5):.1f} ms of {tally.count(name):,}; "
+            f"p99 in between {', '.join(f'{each:.0f}' for each in between)}",
         )
 
 
