@@ -135,7 +135,8 @@ async def _drain(scene: Scene, worker: Child, sink: Sink, *, events: int) -> Dra
 async def _held(worker: Child, scene: Scene) -> AsyncIterator[None]:
     """Stop an idle worker for a while: it is running when its work begins, with nothing done."""
     # In a transaction of ours: one that is stopped in the middle of its own keeps SQLite's file locked.
-    async with scene.database.transaction():
+    async with scene.database.transaction() as conn:
+        await conn.lock("hold")  # A transaction begins with its first statement.
         hold(worker)
     try:
         yield
