@@ -21,6 +21,7 @@ from hublet.core.database import (
     postgresql_notices,
     postgresql_pool,
 )
+from hublet.core.database.postgresql import PostgresDatabase
 from patience import SOON_SECONDS
 from postgresql_server import PostgresqlServer
 from scratch_database import (
@@ -266,6 +267,37 @@ async def test_nobody_waits_for_a_free_session_without_end(database: Database) -
 
     await write_note(database, "b")
     assert await notes_of(database) == ["b"]
+
+
+async def test_whoever_waits_for_a_session_gets_the_next_that_is_free(database: Database) -> None:
+    async def read() -> int:
+        async with database.read() as conn:
+            await conn.fetch_value("SELECT pg_sleep(0.01)::text")
+            return int(await conn.fetch_value("SELECT pg_backend_pid()"))
+
+    async with asyncio.timeout(SOON_SECONDS):
+        pids = await asyncio.gather(*(read() for _ in range(30)))
+
+    assert len(set(pids)) == 3
+
+
+async def test_a_session_that_was_used_lies_ready_and_goes_back_after_a_while(
+    server: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_pool, "_FREE_SECONDS", 0.3)
+    async with open_database(hub_of(Settings(), url=server.url)) as database:
+        assert isinstance(database, PostgresDatabase)
+        pool = database.pool._pool  # noqa: SLF001 - what asyncpg thinks is lent
+
+        async def is_all_idle() -> bool:
+            return bool(pool.get_idle_size() == pool.get_size())
+
+        for _ in range(3):
+            await database.check()
+            assert pool.get_size() - pool.get_idle_size() == 1
+
+        await wait_until(is_all_idle)
+        await database.check()
 
 
 async def test_a_server_that_falls_silent_is_an_absent_one(

@@ -7,6 +7,7 @@ kept in a session there: reads are transactions too, and statements are not prep
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import lru_cache
@@ -118,6 +119,8 @@ def terminate(raw: Any) -> None:
 _SILENCE_SECONDS = 60.0
 # Connecting takes a moment even where nobody is to wait for a busy database.
 _LEAST_PATIENCE_SECONDS = 0.5
+# So often asyncpg gets the free connections back, to close those that are not needed.
+_FREE_SECONDS = 30.0
 
 
 class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no types
@@ -127,10 +130,22 @@ class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg shi
 
 
 class PostgresPool:
+    """Lends connections, the one that was used last first; asyncpg's pool behind it opens and closes them.
+
+    For each loan asyncpg makes a proxy, a task and two timers: half of the time of a small query.
+    """
+
     def __init__(self, settings: Settings, url: str) -> None:
         self._settings = settings.database
         self._url = url
         self._pool: Any = None
+        # How many connections asyncpg has lent to this pool, and which of them are free.
+        self._held = 0
+        self._free: list[Any] = []
+        # Each gets a connection, or None when it may open one.
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
         # By the statement for one row, that for many, if there is one.
         self._bulk_inserts: dict[str, str | None] = {}
         self.patience = max(self._settings.busy_timeout_seconds, _LEAST_PATIENCE_SECONDS)
@@ -168,10 +183,55 @@ class PostgresPool:
             await raw.execute(self._prepare_session)
 
     async def acquire(self) -> Any:
-        with engine_errors():
-            # Waiting with a limit costs more than taking a connection that lies ready.
-            limit = None if self._pool.get_idle_size() else self.patience
-            return await self._pool.acquire(timeout=limit)
+        while True:
+            while self._free:
+                raw = self._free.pop()
+                if not _is_lost(raw):
+                    return raw
+                self._held -= 1
+            with engine_errors():
+                if self._held < self._settings.pool_size:
+                    return await self._open()
+                raw = await self._wait()
+            if raw is not None:
+                return raw
+
+    async def _open(self) -> Any:
+        self._held += 1
+        try:
+            return await self._pool.acquire(timeout=self.patience)
+        except BaseException:
+            self._let_go()
+            raise
+
+    async def _wait(self) -> Any:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(self.patience):
+                return await turn
+        except BaseException:
+            # Whoever gives up in the moment of their turn leaves it to the next.
+            if turn.done() and not turn.cancelled():
+                self._hand_on(turn.result())
+            raise
+
+    def _hand_on(self, raw: Any) -> None:
+        """Give a free connection, or the right to open one (None), to who waits longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(raw)
+                return
+        if raw is not None:
+            self._free.append(raw)
+            if self._timer is None:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(_FREE_SECONDS, self._begin_giving_back)
+
+    def _let_go(self) -> None:
+        self._held -= 1
+        self._hand_on(None)
 
     async def insert_many(self, raw: Any, sql: str, rows: Sequence[Sequence[Any]]) -> bool:
         """Insert many rows with one statement; False when that cannot be, and nothing was done."""
@@ -202,15 +262,39 @@ class PostgresPool:
             await self.release(raw)
 
     async def release(self, raw: Any) -> None:
-        with suppress(*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
-            await self._pool.release(raw)
+        """Let others use a connection with which nothing went wrong."""
+        if self._is_closed or _is_lost(raw) or raw.is_in_transaction():
+            await self.give_back(raw)
+        else:
+            self._hand_on(raw)
+
+    async def give_back(self, raw: Any) -> None:
+        """Return a connection to asyncpg's pool, which looks at it and may close it."""
+        try:
+            with suppress(*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
+                await self._pool.release(raw)
+        finally:
+            self._let_go()
+
+    def _begin_giving_back(self) -> None:
+        self._timer = None
+        self._giving_back = asyncio.create_task(self._give_back_free(), name="postgresql-pool")
+
+    async def _give_back_free(self) -> None:
+        free, self._free = self._free, []
+        for raw in free:
+            await self.give_back(raw)
 
     async def close(self, last_statement: str | None = None) -> None:
         """Close all connections, after a last statement."""
         if self._pool is None:
             return
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         try:
             async with asyncio.timeout(self.patience):
+                await self._give_back_free()
                 if last_statement is not None:
                     await self._pool.execute(last_statement)
                 await self._pool.close()
@@ -259,5 +343,8 @@ class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
             # A statement that was prepared and then given up leaves the server in a transaction,
             # which the next borrower would find. Anything simple ends it.
             await self._pool.settle(raw, "SELECT 1")
+        elif kind is not None and issubclass(kind, DatabaseUnavailable):
+            # One that took too long is still being cancelled: asyncpg waits for that.
+            await self._pool.give_back(raw)
         else:
             await self._pool.release(raw)
