@@ -16,6 +16,7 @@ from hublet.core.database_metrics import DatabaseMetrics, PartitionMetrics
 from hublet.core.http import Edge, add_routes, install_error_handlers
 from hublet.core.http import routes as operations
 from hublet.core.http.faults import FaultMiddleware, Faults
+from hublet.core.http.route_index import RouteIndex
 from hublet.core.http.routers import ApplicationState, FastRoutes
 from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
@@ -100,6 +101,7 @@ def create_application(database: Database) -> FastAPI:
     for feature in FEATURES:
         for router in feature.ROUTERS:
             add_routes(app, router)
+    app.router.middleware_stack = RouteIndex(app.router)
     app.state.database = database
     app.state.settings = settings
     app.state.downloads = DownloadCounter(database)
