@@ -6,7 +6,7 @@ from collections import Counter
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
 from hublet.core.logs import get_logger
-from hublet.repos import store
+from hublet.repos import downloads_store
 from hublet.repos.records import Repo
 
 log = get_logger("downloads")
@@ -27,7 +27,7 @@ def _today() -> int:
 async def history_of(conn: Reader, repo: Repo, *, days: int) -> list[int]:
     """Return the downloads of the last days, the day that is today last."""
     first = _today() - days + 1
-    found = await store.list_daily_downloads(conn, repo.id, since=first)
+    found = await downloads_store.list_daily_downloads(conn, repo.id, since=first)
     return [found.get(day, 0) for day in range(first, first + days)]
 
 
@@ -84,8 +84,8 @@ class DownloadCounter:
     async def _write(self, conn: Connection, counts: list[tuple[str, int]]) -> None:
         today = _today()
         # In this order: it locks the repositories, so that none is deleted in between.
-        await store.add_downloads(conn, counts)
-        await store.add_daily_downloads(conn, counts, day=today)
+        await downloads_store.add_downloads(conn, counts)
+        await downloads_store.add_daily_downloads(conn, counts, day=today)
         if self._pruned_on != today:
-            await store.remove_daily_downloads(conn, before=today - DAYS_KEPT + 1)
+            await downloads_store.remove_daily_downloads(conn, before=today - DAYS_KEPT + 1)
             self._pruned_on = today

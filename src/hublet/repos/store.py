@@ -9,6 +9,7 @@ from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.events import RepoSnapshot
+from hublet.repos import name_index_store
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import (
     Gated,
@@ -39,7 +40,7 @@ _FROM = f"FROM repos r {OWNER}"
 
 async def add(conn: Connection, repo: Repo) -> bool:
     """Add a repository; False when its owner has one of this type and name."""
-    return await conn.execute(
+    added = await conn.execute(
         """
         INSERT INTO repos
             (id, type, owner_id, name, name_key, visibility, gated, sdk, resource_group_id,
@@ -52,6 +53,9 @@ async def add(conn: Connection, repo: Repo) -> bool:
         repo.head_sha, json.dumps(repo.tags), repo.total_files, repo.size,
         to_micros(repo.created_at),
     ) == 1  # fmt: skip
+    if added:
+        await name_index_store.add(conn, repo)
+    return added
 
 
 async def find(conn: Reader, repo_id: str) -> Repo | None:
@@ -148,6 +152,7 @@ async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:
 
 async def remove(conn: Connection, repo_id: str) -> bool:
     """Remove a repository with all that belongs to it; False when it is gone already."""
+    await name_index_store.remove(conn, repo_id)
     return await conn.execute("DELETE FROM repos WHERE id = $1", repo_id) == 1
 
 
@@ -156,7 +161,7 @@ async def set_name(conn: Connection, *, before: Repo, after: Repo) -> bool:
 
     Raises UniqueViolation when the name is taken.
     """
-    return await conn.execute(
+    moved = await conn.execute(
         """
         UPDATE repos SET owner_id = $4, name = $5, name_key = $6, resource_group_id = $7
         WHERE id = $1 AND owner_id = $2 AND name_key = $3
@@ -164,6 +169,9 @@ async def set_name(conn: Connection, *, before: Repo, after: Repo) -> bool:
         before.id, before.owner_id, repo_name_key(before.name),
         after.owner_id, after.name, repo_name_key(after.name), after.resource_group_id,
     ) == 1  # fmt: skip
+    if moved:
+        await name_index_store.move(conn, before)
+    return moved
 
 
 async def add_redirect(conn: Connection, repo: Repo) -> None:
@@ -294,6 +302,8 @@ async def change_settings(conn: Connection, repo_id: str, change: SettingsChange
         repo_id, change.visibility, change.gated is not None, change.gated or None,
         change.discussions_disabled,
     )  # fmt: skip
+    if change.visibility is not None:
+        await name_index_store.publish_or_hide(conn, repo_id)
 
 
 async def set_resource_group(conn: Connection, repo_id: str, group_id: str | None) -> None:
@@ -360,34 +370,3 @@ async def list_likes_of(
         user_id, before[0], before[1], limit,
     )  # fmt: skip
     return [UserLike(repo=record(row), created_at=from_micros(row["liked_at"])) for row in rows]
-
-
-async def add_downloads(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
-    """Add to the downloads of repositories, by id; one that is gone by now is skipped."""
-    await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)
-
-
-async def add_daily_downloads(
-    conn: Connection, counts: Iterable[tuple[str, int]], *, day: int
-) -> None:
-    """Add to the downloads of one day; those repositories must be locked, or be gone."""
-    await conn.execute_many(
-        """
-        INSERT INTO repo_downloads (repo_id, day, count)
-        SELECT r.id, $3, $2 FROM repos r WHERE r.id = $1
-        ON CONFLICT (repo_id, day) DO UPDATE SET count = repo_downloads.count + excluded.count
-        """,
-        [(repo_id, count, day) for repo_id, count in counts],
-    )
-
-
-async def list_daily_downloads(conn: Reader, repo_id: str, *, since: int) -> dict[int, int]:
-    """Return the downloads by day, from a day on; days without any are left out."""
-    rows = await conn.fetch_all(
-        "SELECT day, count FROM repo_downloads WHERE repo_id = $1 AND day >= $2", repo_id, since
-    )
-    return {row["day"]: row["count"] for row in rows}
-
-
-async def remove_daily_downloads(conn: Connection, *, before: int) -> None:
-    await conn.execute("DELETE FROM repo_downloads WHERE day < $1", before)

@@ -14,7 +14,7 @@ from hublet.accounts.errors import (
     NotForServiceAccounts,
 )
 from hublet.accounts.organizations import audit_store as audit
-from hublet.accounts.organizations import security_store, store
+from hublet.accounts.organizations import join_requests_store, security_store, store
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import (
     Actor,
@@ -56,7 +56,7 @@ async def create(
         await organizations.set_member(conn, actor, organization, user, domain.role)
         return True
     request = JoinRequest(id=new_object_id(), user=user, message=message, created_at=now())
-    if not await store.add_join_request(conn, organization.id, request):
+    if not await join_requests_store.add(conn, organization.id, request):
         return False
     await audit.record(conn, organization.id, actor, "join-request.create", target=user.name)
     await publish(
@@ -118,18 +118,18 @@ async def remove_domain(
 
 async def is_pending(conn: Reader, organization: Organization, *, user_id: str) -> bool:
     """Tell whether a user waits for a decision."""
-    found = await store.find_join_request(conn, organization.id, user_id=user_id)
+    found = await join_requests_store.find(conn, organization.id, user_id=user_id)
     return found is not None
 
 
 async def withdraw(conn: Connection, actor: Actor, organization: Organization, user: User) -> None:
     """Take the own request back; doing it again changes nothing."""
-    if await store.remove_join_request(conn, organization.id, user_id=user.id):
+    if await join_requests_store.remove(conn, organization.id, user_id=user.id):
         await audit.record(conn, organization.id, actor, "join-request.withdraw", target=user.name)
 
 
 async def get(conn: Reader, organization: Organization, user: User) -> JoinRequest:
-    request = await store.find_join_request(conn, organization.id, user_id=user.id)
+    request = await join_requests_store.find(conn, organization.id, user_id=user.id)
     if request is None:
         raise JoinRequestNotFound(user.name, organization.name)
     return request
@@ -154,7 +154,7 @@ async def decline(
     """Decline a request; who asked is told so, with the reason if there is one."""
     _check_length("reason", reason)
     request = await get(conn, organization, user)
-    await store.remove_join_request(conn, organization.id, user_id=user.id)
+    await join_requests_store.remove(conn, organization.id, user_id=user.id)
     await audit.record(
         conn, organization.id, actor, "join-request.decline", target=request.user.name,
         details={"reason": reason} if reason else None,

@@ -3,7 +3,12 @@
 from fastapi import Request
 from pydantic import MISSING
 
-from hublet.accounts.organizations import join_requests, security, service, store
+from hublet.accounts.organizations import (
+    join_requests,
+    join_requests_store,
+    security,
+    service,
+)
 from hublet.accounts.organizations.schemas import (
     DeclineJoinRequest,
     JoinStatus,
@@ -113,7 +118,8 @@ async def list_join_requests(
     """List who asks to join an organization, oldest first, at most 100."""
     organization = await service.get_administered(conn, name, user_id=caller.user_id)
     return [
-        OpenJoinRequest.of(each) for each in await store.list_join_requests(conn, organization.id)
+        OpenJoinRequest.of(each)
+        for each in await join_requests_store.list_open(conn, organization.id)
     ]
 
 

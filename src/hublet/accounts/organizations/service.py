@@ -12,7 +12,7 @@ from hublet.accounts.errors import (
 )
 from hublet.accounts.names import check_fullname, check_imported_name, check_name
 from hublet.accounts.organizations import audit_store as audit
-from hublet.accounts.organizations import store
+from hublet.accounts.organizations import join_requests_store, store
 from hublet.accounts.records import (
     Actor,
     DefaultVisibility,
@@ -150,7 +150,7 @@ async def set_member(
     if before is role:
         return
     if before is None:
-        await store.remove_join_request(conn, organization.id, user_id=user.id)
+        await join_requests_store.remove(conn, organization.id, user_id=user.id)
         await add_member(conn, actor, organization, user, role)
         return
     if before is Role.admin:

@@ -1,15 +1,16 @@
 """SQL of organizations, the members of them and of their resource groups, and all accounts."""
 
+import json
 from collections.abc import Iterable
 
 import msgspec
 
+from hublet.accounts import name_parts_store
 from hublet.accounts.names import name_key
 from hublet.accounts.records import (
     Account,
     DefaultVisibility,
     GroupMembership,
-    JoinRequest,
     Member,
     Organization,
     OrganizationPlan,
@@ -23,7 +24,7 @@ from hublet.accounts.users.store import (
     organization_record,
     user_record,
 )
-from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Reader, Row, like_pattern
 
 
@@ -174,10 +175,21 @@ async def list_members(
     who verified this address. The position is said of both tables: PostgreSQL may merge them, and
     would read one of them from its beginning.
     """
+    values = [
+        organization_id, after, limit, like_pattern(search.lower()) if search else "", email.lower(),
+    ]  # fmt: skip
+    among = "TRUE"
+    if search:
+        found = await name_parts_store.find_ids(conn, [name_parts_store.USERS], [search.lower()])
+        if found is not None:
+            # Where more have it, a page is soon full.
+            values.append(json.dumps(found))
+            among = "m.user_id IN each($6)"
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
         WHERE m.organization_id = $1 AND m.user_id > $2 AND u.id > $2 AND u.disabled_at IS NULL
+          AND {among}
           AND ($4 = '' OR lower(u.name) LIKE $4 ESCAPE '~' OR lower(u.fullname) LIKE $4 ESCAPE '~')
           AND ($5 = '' OR EXISTS (
               SELECT 1 FROM emails e
@@ -185,8 +197,8 @@ async def list_members(
           ))
         ORDER BY m.user_id LIMIT $3
         """,
-        organization_id, after, limit, like_pattern(search.lower()) if search else "", email.lower(),
-    )  # fmt: skip
+        *values,
+    )
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
 
 
@@ -292,55 +304,6 @@ async def list_primary_addresses(conn: Reader, user_ids: Iterable[str]) -> dict[
         msgspec.json.encode(list(user_ids)).decode(),
     )
     return {row["user_id"]: row["address"] for row in rows}
-
-
-async def add_join_request(conn: Connection, organization_id: str, request: JoinRequest) -> bool:
-    """Add a request; False when the user has one already."""
-    return await conn.execute(
-        """
-        INSERT INTO join_requests (id, organization_id, user_id, message, created_at)
-        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
-        """,
-        request.id, organization_id, request.user.id, request.message, to_micros(request.created_at),
-    ) == 1  # fmt: skip
-
-
-_JOIN_REQUESTS = f"""
-    SELECT {USER_COLUMNS}, j.id AS request_id, j.message, j.created_at AS requested_at
-    FROM join_requests j JOIN users u ON u.id = j.user_id
-    WHERE j.organization_id = $1 AND u.disabled_at IS NULL
-"""
-
-
-async def find_join_request(
-    conn: Reader, organization_id: str, *, user_id: str
-) -> JoinRequest | None:
-    row = await conn.fetch_one(f"{_JOIN_REQUESTS} AND j.user_id = $2", organization_id, user_id)
-    return _join_request(row) if row else None
-
-
-async def list_join_requests(
-    conn: Reader, organization_id: str, *, limit: int = 100
-) -> list[JoinRequest]:
-    """Return the requests, oldest first, without those of disabled users."""
-    rows = await conn.fetch_all(f"{_JOIN_REQUESTS} ORDER BY j.id LIMIT $2", organization_id, limit)
-    return [_join_request(row) for row in rows]
-
-
-async def remove_join_request(conn: Connection, organization_id: str, *, user_id: str) -> bool:
-    return await conn.execute(
-        "DELETE FROM join_requests WHERE organization_id = $1 AND user_id = $2",
-        organization_id, user_id,
-    ) == 1  # fmt: skip
-
-
-def _join_request(row: Row) -> JoinRequest:
-    return JoinRequest(
-        id=row["request_id"],
-        user=user_record(row),
-        message=row["message"],
-        created_at=from_micros(row["requested_at"]),
-    )
 
 
 _FROM_SERVICE_ACCOUNTS = """

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from hublet.accounts import name_parts_store
 from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import (
     AccountAvatar,
@@ -49,6 +50,8 @@ async def add(conn: Connection, user: User, *, password_hash: str | None) -> Non
         user.id, user.name, user.fullname, user.type, user.organization_id, user.is_admin,
         to_micros(user.created_at), password_hash,
     )  # fmt: skip
+    names = {name_parts_store.fold(name) for name in (user.name, user.fullname)}
+    await name_parts_store.add(conn, name_parts_store.USERS, names, id=user.id)
 
 
 async def find(conn: Reader, user_id: str) -> User | None:
@@ -127,7 +130,19 @@ async def set_administrator(conn: Connection, user_id: str, *, is_admin: bool) -
 
 
 async def set_fullname(conn: Connection, user_id: str, fullname: str) -> None:
+    # The lock keeps another change of it from the time between.
+    row = await conn.fetch_one(
+        "SELECT u.name, u.fullname FROM users u WHERE u.id = $1 /* lock u */", user_id
+    )
+    if row is None:
+        return
     await conn.execute("UPDATE users SET fullname = $1 WHERE id = $2", fullname, user_id)
+    name, before, after = (
+        name_parts_store.fold(each) for each in (row["name"], row["fullname"], fullname)
+    )
+    gone = name_parts_store.parts_of([before]) - name_parts_store.parts_of([name, after])
+    await name_parts_store.remove(conn, [name_parts_store.USERS], gone, id=user_id)
+    await name_parts_store.add(conn, name_parts_store.USERS, [after], id=user_id)
 
 
 async def set_disabled(conn: Connection, user_id: str, *, disabled: bool) -> None:

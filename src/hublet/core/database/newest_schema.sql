@@ -1,4 +1,4 @@
--- Written by `make schema` from the migrations; their digest is 4e49b132155f05961f0fb2d7eb91102fc077721a37fde047eb0a496ea8068e64.
+-- Written by `make schema` from the migrations; their digest is 1211a66759053d8bfc9939333993e41b748676ad722ee1dabc7e0e48f1479d24.
 
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY,
@@ -1866,3 +1866,13 @@ WHERE visibility <> 'public';
 CREATE INDEX repo_sizes_of_owner ON repos (owner_id, size);
 
 CREATE INDEX users_disabled ON users (id) WHERE disabled_at IS NOT NULL;
+
+CREATE TABLE name_parts (
+    -- Who may see the name: 'user'; the type of a public repository, of another one type/owner id.
+    scope TEXT NOT NULL,
+    -- The lower-case name from one of its positions on, at most 24 characters.
+    part TEXT NOT NULL,
+    -- The user or the repository.
+    id TEXT NOT NULL,
+    PRIMARY KEY (scope, part, id)
+) WITHOUT ROWID;

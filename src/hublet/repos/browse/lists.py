@@ -11,7 +11,7 @@ from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
 from hublet.repos import access, list_index_store
 from hublet.repos import store as repos_store
-from hublet.repos.browse import leaderboard_store, list_index, store
+from hublet.repos.browse import leaderboard_store, list_index, name_search, store
 from hublet.repos.browse.records import (
     LeaderboardQuery,
     LinkFilter,
@@ -94,6 +94,7 @@ async def list_repos(
         return []
     reach = await reach_of(conn, caller)
     filters = await _narrow(conn, await _with_former_names(conn, filters))
+    filters = await name_search.narrow(conn, filters, reach)
     return await store.list_of_type(conn, filters, reach, order=order, after=position, limit=limit)
 
 

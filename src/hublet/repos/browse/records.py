@@ -213,6 +213,9 @@ class RepoFilter:
     is_served: bool = False
     # Repositories of the type, so few that reading all of them is best, all matches among them.
     candidate_ids: tuple[str, ...] | None = None
+    # The same of public ones, and of those that are not.
+    public_ids: tuple[str, ...] | None = None
+    private_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

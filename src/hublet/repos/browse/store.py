@@ -3,15 +3,17 @@
 Public repositories have an index for each order, and so have the private ones of each owner, of which
 only those of a caller's own owners are read: a page costs the same however many repositories a hub has. A tag, a link or a range
 of parameters that few repositories match is read by its own index; one that many match is looked for
-along the order, where a page is soon full. Words have no index: they are searched along the order.
+along the order, where a page is soon full. So it is with parts of names.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
 from hublet.repos.browse.records import (
     ListOrder,
     ListPosition,
@@ -60,39 +62,60 @@ async def list_of_type(
 ) -> list[Repo]:
     """Return public repositories, and private ones within reach."""
     values = StatementValues()
-    key = _key(filters, order)
-    conditions = [*_conditions(values, filters), *_after_position(values, key, order, after)]
-    sorting = _sorting(key, order)
     most = values.put(limit)
-    parts = ["r.visibility = 'public'", *_private_parts(values, reach, filters)]
+    public, private = (
+        filters if ids is None else replace(filters, candidate_ids=ids)
+        for ids in (filters.public_ids, filters.private_ids)
+    )
+
+    def part_of(among: RepoFilter) -> _ListPart:
+        return _list_part(values, among, order, after)
+
+    shared = part_of(public)
+    parts = [shared.having("r.visibility = 'public'")]
+    if reach is not None:
+        hidden = shared if private == public else part_of(private)
+        parts += map(hidden.having, _private_parts(values, reach, private))
     # Each part has its own limit, so that none is read to its end.
     union = " UNION ALL ".join(
-        f"""
-        SELECT * FROM (
-            SELECT r.* FROM repos r WHERE {" AND ".join([part, *conditions])}
-            ORDER BY {sorting} LIMIT {most}
-        ) AS part_{number}
-        """
-        for number, part in enumerate(parts)
+        f"SELECT * FROM ({part} LIMIT {most}) AS part_{number}" for number, part in enumerate(parts)
     )
     rows = await conn.fetch_all(
         f"""
         SELECT {COLUMNS} FROM ({union}) AS r {OWNER}
-        ORDER BY {sorting} LIMIT {most}
+        ORDER BY {_sorting(f"r.{order.sort}", order)} LIMIT {most}
         """,
         *values.all,
     )
     return [record(row) for row in rows]
 
 
-def _private_parts(values: StatementValues, reach: Reach | None, filters: RepoFilter) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _ListPart:
+    """What the statements of a list have in common that read one part of it."""
+
+    conditions: Sequence[str]
+    sorting: str
+
+    def having(self, condition: str) -> str:
+        where = " AND ".join([condition, *self.conditions])
+        return f"SELECT r.* FROM repos r WHERE {where} ORDER BY {self.sorting}"
+
+
+def _list_part(
+    values: StatementValues, filters: RepoFilter, order: ListOrder, after: ListPosition | None
+) -> _ListPart:
+    key = _key(filters, order)
+    conditions = [*_conditions(values, filters), *_after_position(values, key, order, after)]
+    return _ListPart(conditions, _sorting(key, order))
+
+
+def _private_parts(values: StatementValues, reach: Reach, filters: RepoFilter) -> list[str]:
     """Return the conditions of private repositories: a part for each owner, whose index has the order.
 
     They are read together and sorted where they are few, or of one owner; and of whoever belongs to
     very many organizations, most of which have few.
     """
-    if reach is None:
-        return []
     hidden = f"r.visibility <> 'public' AND {_reach_condition(values, reach)}"
     owners = sorted({*reach.readable, *reach.where_created})
     if len(owners) > _MOST_PARTS or filters.candidate_ids is not None or filters.author:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from hublet.accounts import invitations
-from hublet.accounts.organizations import join_requests, store
+from hublet.accounts.organizations import join_requests, join_requests_store, store
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor, Member, Organization, Role, UserType
 from hublet.accounts.users import service as users
@@ -203,7 +203,7 @@ async def _show(  # noqa: PLR0913 - what is looked for, and what a form left
         )
         members = found[:_PAGE_SIZE]
         rows = await _rows(conn, visit, head.organization, members)
-        requests = await store.list_join_requests(conn, head.organization.id)
+        requests = await join_requests_store.list_open(conn, head.organization.id)
         invited = await invitations.list_of(conn, head.organization)
         count = await store.count_members(conn, head.organization.id)
     more = len(found) > len(members)
