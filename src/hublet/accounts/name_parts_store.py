@@ -23,7 +23,7 @@ _MOST_RANGES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _PartRange:
+class PartRange:
     first: str
     last: str
 
@@ -68,7 +68,7 @@ async def find_ids(
     Those with the rarest part are read. The reader looks at the names themselves: the index knows
     no text that is longer than its parts, and may tell of a name that was changed meanwhile.
     """
-    ranges = _ranges_of(texts)
+    ranges = ranges_of(texts)
     if not ranges:
         return None
     within = json.dumps(list(scopes))
@@ -84,7 +84,7 @@ async def find_ids(
     return tuple({row["id"] for row in rows})
 
 
-async def _counts(conn: Reader, scopes: str, ranges: Sequence[_PartRange]) -> list[int]:
+async def _counts(conn: Reader, scopes: str, ranges: Sequence[PartRange]) -> list[int]:
     """Return how many rows are in each range, counted up to a limit."""
     values: list[object] = [scopes, MOST_FOUND + 1]
     counts = list[str]()
@@ -104,11 +104,11 @@ async def _counts(conn: Reader, scopes: str, ranges: Sequence[_PartRange]) -> li
     return list(row) if row else []
 
 
-def _ranges_of(texts: Collection[str]) -> list[_PartRange]:
+def ranges_of(texts: Collection[str]) -> list[PartRange]:
     longest = sorted({text for text in texts if text}, key=lambda text: (-len(text), text))
     pieces = dict.fromkeys(piece for text in longest for piece in _pieces(text))
     return [
-        _PartRange(piece, piece + _LAST * (_PART_LENGTH - len(piece)))
+        PartRange(piece, piece + _LAST * (_PART_LENGTH - len(piece)))
         for piece in list(pieces)[:_MOST_RANGES]
     ]
 

@@ -175,21 +175,17 @@ async def list_members(
     who verified this address. The position is said of both tables: PostgreSQL may merge them, and
     would read one of them from its beginning.
     """
-    values = [
-        organization_id, after, limit, like_pattern(search.lower()) if search else "", email.lower(),
-    ]  # fmt: skip
-    among = "TRUE"
+    position, among = "m.user_id > $2 AND u.id > $2", after
     if search:
-        found = await name_parts_store.find_ids(conn, [name_parts_store.USERS], [search.lower()])
-        if found is not None:
+        ids = await name_parts_store.find_ids(conn, [name_parts_store.USERS], [search.lower()])
+        if ids is not None:
             # Where more have it, a page is soon full.
-            values.append(json.dumps(found))
-            among = "m.user_id IN each($6)"
+            position = "m.user_id IN each($2)"
+            among = json.dumps([each for each in ids if each > after])
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
-        WHERE m.organization_id = $1 AND m.user_id > $2 AND u.id > $2 AND u.disabled_at IS NULL
-          AND {among}
+        WHERE m.organization_id = $1 AND {position} AND u.disabled_at IS NULL
           AND ($4 = '' OR lower(u.name) LIKE $4 ESCAPE '~' OR lower(u.fullname) LIKE $4 ESCAPE '~')
           AND ($5 = '' OR EXISTS (
               SELECT 1 FROM emails e
@@ -197,8 +193,8 @@ async def list_members(
           ))
         ORDER BY m.user_id LIMIT $3
         """,
-        *values,
-    )
+        organization_id, among, limit, like_pattern(search.lower()) if search else "", email.lower(),
+    )  # fmt: skip
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
 
 

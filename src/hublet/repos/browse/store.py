@@ -74,7 +74,7 @@ async def list_of_type(
     shared = part_of(public)
     parts = [shared.having("r.visibility = 'public'")]
     if reach is not None:
-        hidden = shared if private == public else part_of(private)
+        hidden = shared if private is public else part_of(private)
         parts += map(hidden.having, _private_parts(values, reach, private))
     # Each part has its own limit, so that none is read to its end.
     union = " UNION ALL ".join(
