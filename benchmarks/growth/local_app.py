@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message
 
 from benchmarks.figures import Spoiled
 from benchmarks.hubs import Engine, Site, opened
+from hublet.accounts.name_parts_store import parts_of
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.app import create_application, with_edge
@@ -128,6 +129,16 @@ class LocalApp:
                 if self.engine == "PostgreSQL":
                     await conn.execute("SET LOCAL session_replication_role = replica")
                 await conn.execute_many(sql, rows)
+
+    async def add_names(self, names: Iterable[tuple[str, str, str]]) -> None:
+        """Add names to the index of parts, each with its scope and the id of what has it."""
+        row = {"scope": "", "part": "", "id": ""}
+        parts = (
+            {"scope": scope, "part": part, "id": named}
+            for scope, name, named in names
+            for part in parts_of([name])
+        )
+        await self.add_copies("name_parts", row, parts)
 
     async def run(self, sql: str, *values: object) -> int:
         async with self.database.transaction() as conn:
