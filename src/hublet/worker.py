@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import hublet.reactions  # noqa: F401 - importing registers the reactions and tasks that it runs
-from hublet.core import outbox, queue
+from hublet.core import outbox, queue, totals
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.core.leases import WorkerPresence
@@ -32,6 +32,8 @@ _LOCAL_SWEEPS = (
 )
 _SWEEP_SECONDS = 86_400.0
 _LOOK_SECONDS = 600.0
+# Until they are folded, changes are added up by whoever reads a total.
+_FOLD_SECONDS = 10.0
 
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _OTHERS_WERE_FASTER_SECONDS = 0.02
@@ -77,6 +79,7 @@ class Worker:
                 self._jobs.extend_leases,
             )
         ]
+        self._heart.append(asyncio.create_task(self._keep_totals(), name="totals"))
         if has_shared_store(self._database.hub.settings):
             self._heart.append(asyncio.create_task(self._keep_folder(), name="local-sweeps"))
         log.info("worker started", worker=self.name)
@@ -178,6 +181,17 @@ class Worker:
                 await asyncio.sleep(_LOOK_SECONDS)
 
         await retry(loop, log_failure=log_failure, seconds=_LOOK_SECONDS)
+
+    async def _keep_totals(self) -> None:
+        """Fold what triggers added since the last look, all of it."""
+
+        async def loop() -> None:
+            while True:
+                while await totals.fold(self._database):
+                    pass
+                await asyncio.sleep(_FOLD_SECONDS)
+
+        await retry(loop, log_failure=log_failure, seconds=_FOLD_SECONDS)
 
     async def _extend_task_leases(self) -> None:
         self._slow.drop(await self._leases.keeper.extend_when_due())

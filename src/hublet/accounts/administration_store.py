@@ -12,6 +12,7 @@ from hublet.accounts.users.store import (
     organization_record,
     user_record,
 )
+from hublet.core import totals
 from hublet.core.database import Reader, like_pattern
 
 # By the word that a filter has for them.
@@ -65,13 +66,12 @@ async def search_organizations(
     """Return organizations whose name has the words in it, oldest first, and their members."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {ORGANIZATION_COLUMNS}, (
-            SELECT count(*) FROM memberships m WHERE m.organization_id = o.id
-        ) AS members FROM organizations o
+        SELECT {ORGANIZATION_COLUMNS} FROM organizations o
         WHERE o.id > $1
           AND (lower(o.name) LIKE $2 ESCAPE '~' OR lower(o.fullname) LIKE $2 ESCAPE '~')
         ORDER BY o.id LIMIT $3
         """,
         after, like_pattern(words.lower()), limit,
     )  # fmt: skip
-    return [(organization_record(row), row["members"]) for row in rows]
+    members = await totals.read_many(conn, ["members"], [row["id"] for row in rows])
+    return [(organization_record(row), members.get(("members", row["id"]), 0)) for row in rows]

@@ -6,6 +6,7 @@ So a page costs the same however many jobs an owner has had, and however few of 
 import json
 from collections.abc import Iterator
 
+from hublet.core import totals
 from hublet.core.database import Reader
 from hublet.jobs.records import InitiatorType, JobFilter, JobRecord
 from hublet.jobs.store import JOB_COLUMNS, job_record
@@ -105,7 +106,24 @@ def _id_in(source: str) -> str:
 
 
 async def count_of(conn: Reader, job_filter: JobFilter) -> int:
+    """Count what a list with this filter has; labels, and what started a job, are counted one by one."""
+    if not job_filter.labels and job_filter.initiator is None:
+        return await _count_by_stage(conn, job_filter)
     sql = _FilterSql(job_filter)
     counts = " + ".join(f"(SELECT count(*) {each})" for each in sql.sources())
     count: int = await conn.fetch_value(f"SELECT {counts}", *sql.values)
     return count
+
+
+async def _count_by_stage(conn: Reader, job_filter: JobFilter) -> int:
+    """Read totals, which are kept by stage and, within an owner, by resource group."""
+    owner_id = job_filter.owner_id
+    kinds = [f"jobs:{stage}" for stage in dict.fromkeys(job_filter.stages)]
+    if job_filter.sees_every_group:
+        return await totals.read_with_parts(conn, kinds, owner_id)
+    rows = await conn.fetch_all(
+        "SELECT resource_group_id FROM resource_group_members WHERE user_id = $1",
+        job_filter.user_id,
+    )
+    subjects = [owner_id, *(f"{owner_id}/{row['resource_group_id']}" for row in rows)]
+    return sum((await totals.read_many(conn, kinds, subjects)).values())

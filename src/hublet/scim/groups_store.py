@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from hublet.core import totals
 from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
     IN_DIRECTORY,
@@ -11,6 +12,7 @@ from hublet.scim.records import (
     ListQuery,
     ProvisionedGroup,
     ProvisionedMember,
+    SqlCondition,
     Stamp,
     comparison_key,
 )
@@ -139,6 +141,8 @@ async def list_of(
 
 
 async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
+    if query.condition == SqlCondition():
+        return await totals.read(conn, "scim_groups", directory.counted_as)
     count: int = await conn.fetch_value(
         f"SELECT count(*) FROM scim_groups s WHERE {IN_DIRECTORY} AND {query.condition.sql}",
         *directory.sql_values, *query.condition.values,

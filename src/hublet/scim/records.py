@@ -29,6 +29,11 @@ class Directory:
     def sql_values(self) -> tuple[str, bool]:
         return self.organization.id, self.managed
 
+    @property
+    def counted_as(self) -> str:
+        """Return the subject of the totals of this directory."""
+        return f"{self.organization.id}/managed" if self.managed else self.organization.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionedAddress:

@@ -24,6 +24,7 @@ from hublet.accounts.users.store import (
     organization_record,
     user_record,
 )
+from hublet.core import totals
 from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Reader, Row, like_pattern
 
@@ -144,20 +145,8 @@ async def count_other_admins(conn: Reader, organization_id: str, *, user_id: str
 
 
 async def count_members(conn: Reader, organization_id: str) -> int:
-    """Count the members who are not disabled: an index alone has all, and the disabled are few.
-
-    A cross join keeps SQLite from beginning with the members.
-    """
-    count: int = await conn.fetch_value(
-        """
-        SELECT (SELECT count(*) FROM memberships WHERE organization_id = $1) - (
-            SELECT count(*) FROM users u CROSS JOIN memberships m
-            WHERE u.disabled_at IS NOT NULL AND m.user_id = u.id AND m.organization_id = $1
-        )
-        """,
-        organization_id,
-    )
-    return count
+    """Count the members who are not disabled."""
+    return await totals.read_difference(conn, "members", "disabled_members", organization_id)
 
 
 async def list_members(

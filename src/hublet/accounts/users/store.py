@@ -17,6 +17,7 @@ from hublet.accounts.records import (
     UserEmail,
     UserType,
 )
+from hublet.core import totals
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
@@ -92,14 +93,7 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[U
 
 async def count_public_repos(conn: Reader, owner_id: str) -> dict[str, int]:
     """Count the public repositories of an owner, by type."""
-    rows = await conn.fetch_all(
-        """
-        SELECT type, count(*) AS count FROM repos
-        WHERE owner_id = $1 AND visibility = 'public' GROUP BY type
-        """,
-        owner_id,
-    )
-    return {row["type"]: row["count"] for row in rows}
+    return await totals.read_parts(conn, "public_repos", owner_id)
 
 
 async def count_public_likes(conn: Reader, user_id: str) -> int:
@@ -290,16 +284,8 @@ async def has_follow(conn: Reader, *, follower_id: str, account_id: str) -> bool
 
 
 async def count_followers(conn: Reader, *, account_id: str) -> int:
-    count: int = await conn.fetch_value(
-        """
-        SELECT (SELECT count(*) FROM follows WHERE account_id = $1) - (
-            SELECT count(*) FROM users u CROSS JOIN follows f
-            WHERE u.disabled_at IS NOT NULL AND f.follower_id = u.id AND f.account_id = $1
-        )
-        """,
-        account_id,
-    )
-    return count
+    """Count the followers of an account who are not disabled."""
+    return await totals.read_difference(conn, "followers", "disabled_followers", account_id)
 
 
 async def count_followed_users(conn: Reader, *, follower_id: str) -> int:
@@ -315,14 +301,8 @@ async def count_followed_users(conn: Reader, *, follower_id: str) -> int:
 
 async def count_followers_of(conn: Reader, account_ids: Iterable[str]) -> dict[str, int]:
     """Count the followers of accounts by id, disabled ones too; none for who has none."""
-    rows = await conn.fetch_all(
-        """
-        SELECT account_id, count(*) AS count FROM follows WHERE account_id IN each($1)
-        GROUP BY account_id
-        """,
-        json.dumps(list(account_ids)),
-    )
-    return {row["account_id"]: row["count"] for row in rows}
+    found = await totals.read_many(conn, ["followers"], account_ids)
+    return {account_id: count for (_, account_id), count in found.items()}
 
 
 async def list_followers(

@@ -8,7 +8,7 @@ are translated here:
 - `/* claim */` at the end of a sub-select, inside `Connection.claim`, skips rows that
   another worker has locked;
 - `TEXT` in a migration compares byte by byte, as SQLite does; what stands between `-- only postgresql`
-  and `-- end` in a migration is nothing to SQLite.
+  or `-- only sqlite` and `-- end` in a migration is nothing to the other engine.
 """
 
 from hublet.core.database.engine import (

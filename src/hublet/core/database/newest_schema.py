@@ -14,13 +14,18 @@ from importlib import resources
 
 _FILE = "newest_schema.sql"
 _OPENING = "-- Written by `make schema` from the migrations; their digest is "
-_ONLY_POSTGRESQL = re.compile(r"-- only postgresql\n.*?-- end\n", re.DOTALL)
+_PART = r"-- only {engine}\n.*?-- end\n"
+
+
+def without_parts_of(engine: str, script: str) -> str:
+    """Leave out of a migration what only this engine takes."""
+    return re.sub(_PART.format(engine=engine), "", script, flags=re.DOTALL)
 
 
 def statements_of(script: str) -> Iterator[str]:
     """Split a migration for SQLite, where SQLite itself sees a complete statement."""
     # A table that is nothing but its key needs no second copy of it.
-    script = _ONLY_POSTGRESQL.sub("", script).replace("/* clustered */", "WITHOUT ROWID")
+    script = without_parts_of("postgresql", script).replace("/* clustered */", "WITHOUT ROWID")
     lines: list[str] = []
     for line in script.splitlines():
         if not lines and (not line.strip() or line.lstrip().startswith("--")):

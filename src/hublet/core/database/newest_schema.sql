@@ -1,4 +1,4 @@
--- Written by `make schema` from the migrations; their digest is 1211a66759053d8bfc9939333993e41b748676ad722ee1dabc7e0e48f1479d24.
+-- Written by `make schema` from the migrations; their digest is cbbc2a71e130575f1c61efc031016e553b8400ce971645b4acde63c07331fa5e.
 
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY,
@@ -1863,8 +1863,6 @@ WHERE visibility <> 'public';
 CREATE INDEX private_repos_by_trend ON repos (owner_id, type, trending_score, id)
 WHERE visibility <> 'public';
 
-CREATE INDEX repo_sizes_of_owner ON repos (owner_id, size);
-
 CREATE INDEX users_disabled ON users (id) WHERE disabled_at IS NOT NULL;
 
 CREATE TABLE name_parts (
@@ -1876,3 +1874,144 @@ CREATE TABLE name_parts (
     id TEXT NOT NULL,
     PRIMARY KEY (scope, part, id)
 ) WITHOUT ROWID;
+
+CREATE TABLE totals (
+    -- What is counted, with its stage or type, as in jobs:RUNNING.
+    kind TEXT NOT NULL,
+    -- Whose it is; what has parts is kept by part, as in {owner}/{resource group}.
+    subject TEXT NOT NULL,
+    value BIGINT NOT NULL,
+    PRIMARY KEY (kind, subject)
+) WITHOUT ROWID;
+
+CREATE TABLE total_changes (
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    change BIGINT NOT NULL
+);
+
+CREATE INDEX total_changes_of_subject ON total_changes (kind, subject);
+
+CREATE TRIGGER count_new_job AFTER INSERT ON jobs BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('jobs:' || NEW.stage, NEW.owner_id || coalesce('/' || NEW.resource_group_id, ''), 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_changed_job AFTER UPDATE OF stage, owner_id, resource_group_id ON jobs
+WHEN (OLD.stage, OLD.owner_id, OLD.resource_group_id)
+    IS NOT (NEW.stage, NEW.owner_id, NEW.resource_group_id) BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES
+        ('jobs:' || OLD.stage, OLD.owner_id || coalesce('/' || OLD.resource_group_id, ''), -1),
+        ('jobs:' || NEW.stage, NEW.owner_id || coalesce('/' || NEW.resource_group_id, ''), 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_job AFTER DELETE ON jobs BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('jobs:' || OLD.stage, OLD.owner_id || coalesce('/' || OLD.resource_group_id, ''), -1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_new_member AFTER INSERT ON memberships BEGIN
+    INSERT INTO totals (kind, subject, value) VALUES ('members', NEW.organization_id, 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_members', NEW.organization_id, 1 FROM users
+    WHERE id = NEW.user_id AND disabled_at IS NOT NULL
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_member AFTER DELETE ON memberships BEGIN
+    INSERT INTO totals (kind, subject, value) VALUES ('members', OLD.organization_id, -1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_members', OLD.organization_id, -1 FROM users
+    WHERE id = OLD.user_id AND disabled_at IS NOT NULL
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_new_follower AFTER INSERT ON follows BEGIN
+    INSERT INTO totals (kind, subject, value) VALUES ('followers', NEW.account_id, 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_followers', NEW.account_id, 1 FROM users
+    WHERE id = NEW.follower_id AND disabled_at IS NOT NULL
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_follower AFTER DELETE ON follows BEGIN
+    INSERT INTO totals (kind, subject, value) VALUES ('followers', OLD.account_id, -1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_followers', OLD.account_id, -1 FROM users
+    WHERE id = OLD.follower_id AND disabled_at IS NOT NULL
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_disabled_user AFTER UPDATE OF disabled_at ON users
+WHEN (OLD.disabled_at IS NULL) <> (NEW.disabled_at IS NULL) BEGIN
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_members', organization_id, iif(NEW.disabled_at IS NULL, -1, 1)
+    FROM memberships WHERE user_id = NEW.id
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'disabled_followers', account_id, iif(NEW.disabled_at IS NULL, -1, 1)
+    FROM follows WHERE follower_id = NEW.id
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_new_repo AFTER INSERT ON repos BEGIN
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'repo_bytes', NEW.owner_id, NEW.size WHERE NEW.size <> 0
+    UNION ALL
+    SELECT 'public_repos', NEW.owner_id || '/' || NEW.type, 1 WHERE NEW.visibility = 'public'
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_changed_repo AFTER UPDATE OF size, owner_id, visibility, type ON repos
+WHEN (OLD.size, OLD.owner_id, OLD.visibility, OLD.type)
+    IS NOT (NEW.size, NEW.owner_id, NEW.visibility, NEW.type) BEGIN
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'repo_bytes', OLD.owner_id, - OLD.size WHERE OLD.owner_id <> NEW.owner_id
+    UNION ALL
+    SELECT 'repo_bytes', NEW.owner_id, NEW.size - iif(OLD.owner_id = NEW.owner_id, OLD.size, 0)
+    UNION ALL
+    SELECT 'public_repos', OLD.owner_id || '/' || OLD.type, -1 WHERE OLD.visibility = 'public'
+    UNION ALL
+    SELECT 'public_repos', NEW.owner_id || '/' || NEW.type, 1 WHERE NEW.visibility = 'public'
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_repo AFTER DELETE ON repos BEGIN
+    INSERT INTO totals (kind, subject, value)
+    SELECT 'repo_bytes', OLD.owner_id, - OLD.size WHERE OLD.size <> 0
+    UNION ALL
+    SELECT 'public_repos', OLD.owner_id || '/' || OLD.type, -1 WHERE OLD.visibility = 'public'
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_new_scim_user AFTER INSERT ON scim_users BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('scim_users', NEW.organization_id || iif(NEW.managed, '/managed', ''), 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_scim_user AFTER DELETE ON scim_users BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('scim_users', OLD.organization_id || iif(OLD.managed, '/managed', ''), -1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_new_scim_group AFTER INSERT ON scim_groups BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('scim_groups', NEW.organization_id || iif(NEW.managed, '/managed', ''), 1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;
+
+CREATE TRIGGER count_removed_scim_group AFTER DELETE ON scim_groups BEGIN
+    INSERT INTO totals (kind, subject, value)
+    VALUES ('scim_groups', OLD.organization_id || iif(OLD.managed, '/managed', ''), -1)
+    ON CONFLICT (kind, subject) DO UPDATE SET value = value + excluded.value;
+END;

@@ -21,6 +21,7 @@ from hublet.core.database.engine import (
     Row,
     TransactionEnded,
 )
+from hublet.core.database.newest_schema import without_parts_of
 from hublet.core.database.postgresql_notices import Notices, notify_statement
 from hublet.core.database.postgresql_pool import (
     PostgresPool,
@@ -130,6 +131,7 @@ class PostgresConnection(Connection):
     async def apply(self, script: str) -> None:
         raw = await self._ready()
         with engine_errors(raw):
+            script = without_parts_of("sqlite", script)
             bytewise = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', script)
             if not re.sub(r"--.*", "", bytewise).strip():
                 # The driver cannot read the server's answer to nothing but comments.

@@ -186,8 +186,14 @@ async def load_tables(
     tables: Sequence[TableShape],
     open_rows: Callable[[TableShape], BinaryIO],
 ) -> None:
-    """Fill the tables of a fresh schema; whatever it holds by itself gives way."""
+    """Fill the tables of a fresh schema; whatever it holds by itself gives way.
+
+    No trigger runs: what they wrote, back then, is among the rows.
+    """
     is_sqlite = _is_sqlite(conn)
+    disable, enable = await _trigger_statements(conn, is_sqlite=is_sqlite)
+    for statement in disable:
+        await conn.execute(statement)
     if is_sqlite:
         # A row may refer to a later one of its own table.
         await conn.execute("PRAGMA defer_foreign_keys = ON")
@@ -197,6 +203,27 @@ async def load_tables(
     for table in ordered:
         with open_rows(table) as rows:
             await conn.copy_in(table.name, table.columns, rows)
+    for statement in enable:
+        await conn.execute(statement)
+
+
+async def _trigger_statements(conn: Connection, *, is_sqlite: bool) -> tuple[list[str], list[str]]:
+    """Return the statements that put all triggers away, and those that put them back."""
+    if is_sqlite:
+        rows = await conn.fetch_all("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        return [f"DROP TRIGGER {_quoted([row['name']])}" for row in rows], [
+            row["sql"] for row in rows
+        ]
+    rows = await conn.fetch_all(
+        """
+        SELECT DISTINCT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace
+        """
+    )
+    names = [_quoted([row["relname"]]) for row in rows]
+    return [f"ALTER TABLE {name} DISABLE TRIGGER USER" for name in names], [
+        f"ALTER TABLE {name} ENABLE TRIGGER USER" for name in names
+    ]
 
 
 async def is_empty(conn: Reader) -> bool:

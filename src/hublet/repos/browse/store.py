@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
+from hublet.core import totals
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.repos.browse.records import (
@@ -232,10 +233,7 @@ async def list_of_owner(
 
 async def size_of_owner(conn: Reader, owner_id: str) -> int:
     """Return how many bytes all repositories of an owner have together."""
-    size: int = await conn.fetch_value(
-        "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM repos WHERE owner_id = $1", owner_id
-    )
-    return size
+    return await totals.read(conn, "repo_bytes", owner_id)
 
 
 def _key(filters: RepoFilter, order: ListOrder) -> str:

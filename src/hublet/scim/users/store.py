@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import Role
+from hublet.core import totals
 from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
     IN_DIRECTORY,
@@ -15,6 +16,7 @@ from hublet.scim.records import (
     ListQuery,
     ProvisionedAddress,
     ProvisionedUser,
+    SqlCondition,
     Stamp,
     comparison_key,
 )
@@ -181,6 +183,8 @@ async def list_of(conn: Reader, directory: Directory, query: ListQuery) -> list[
 
 
 async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
+    if query.condition == SqlCondition():
+        return await totals.read(conn, "scim_users", directory.counted_as)
     count: int = await conn.fetch_value(
         f"SELECT count(*) FROM scim_users s WHERE {IN_DIRECTORY} AND {query.condition.sql}",
         *directory.sql_values, *query.condition.values,
