@@ -16,13 +16,6 @@ from hublet.core.database import Connection, Database, Reader
 FOLDED_AT_ONCE = 5_000
 # What follows, in the order of bytes, the slash with which parts begin.
 _AFTER_PARTS = "0"
-# The rows whose sum is a total.
-_ROWS = """(
-    SELECT kind, subject, value FROM totals
-    UNION ALL
-    SELECT kind, subject, change FROM total_changes
-) AS t"""
-_SUM = f"SELECT CAST(coalesce(sum(t.value), 0) AS BIGINT) FROM {_ROWS}"
 # Two who fold at the same time fold different changes.
 _TAKE = {
     "sqlite": """
@@ -37,22 +30,28 @@ _TAKE = {
 }
 
 
+def _rows(condition: str) -> str:
+    """Return the rows whose sum is a total; SQLite does not carry every condition into both parts."""
+    return f"""(
+        SELECT kind, subject, value FROM totals WHERE {condition}
+        UNION ALL
+        SELECT kind, subject, change FROM total_changes WHERE {condition}
+    ) AS t"""
+
+
+def _sum(condition: str) -> str:
+    return f"SELECT CAST(coalesce(sum(t.value), 0) AS BIGINT) FROM {_rows(condition)}"
+
+
 async def read(conn: Reader, kind: str, subject: str) -> int:
-    total: int = await conn.fetch_value(
-        f"{_SUM} WHERE t.kind = $1 AND t.subject = $2", kind, subject
-    )
+    total: int = await conn.fetch_value(_sum("kind = $1 AND subject = $2"), kind, subject)
     return total
 
 
 async def read_difference(conn: Reader, kind: str, less: str, subject: str) -> int:
     """Return the total of one kind less that of another, as both were at one moment."""
-    total: int = await conn.fetch_value(
-        f"""
-        SELECT ({_SUM} WHERE t.kind = $1 AND t.subject = $3)
-            - ({_SUM} WHERE t.kind = $2 AND t.subject = $3)
-        """,
-        kind, less, subject,
-    )  # fmt: skip
+    whole, part = _sum("kind = $1 AND subject = $3"), _sum("kind = $2 AND subject = $3")
+    total: int = await conn.fetch_value(f"SELECT ({whole}) - ({part})", kind, less, subject)
     return total
 
 
@@ -62,8 +61,8 @@ async def read_many(
     """Return the totals that are not zero, by kind and subject."""
     rows = await conn.fetch_all(
         f"""
-        SELECT t.kind, t.subject, CAST(sum(t.value) AS BIGINT) AS value FROM {_ROWS}
-        WHERE t.kind IN each($1) AND t.subject IN each($2) GROUP BY t.kind, t.subject
+        SELECT t.kind, t.subject, CAST(sum(t.value) AS BIGINT) AS value
+        FROM {_rows("kind IN each($1) AND subject IN each($2)")} GROUP BY t.kind, t.subject
         """,
         json.dumps(list(kinds)), json.dumps(list(subjects)),
     )  # fmt: skip
@@ -74,8 +73,8 @@ async def read_parts(conn: Reader, kind: str, subject: str) -> dict[str, int]:
     """Return the totals of the parts of a subject that are not zero, by part."""
     rows = await conn.fetch_all(
         f"""
-        SELECT t.subject, CAST(sum(t.value) AS BIGINT) AS value FROM {_ROWS}
-        WHERE t.kind = $1 AND t.subject > $2 AND t.subject < $3 GROUP BY t.subject
+        SELECT t.subject, CAST(sum(t.value) AS BIGINT) AS value
+        FROM {_rows("kind = $1 AND subject > $2 AND subject < $3")} GROUP BY t.subject
         """,
         kind, f"{subject}/", f"{subject}{_AFTER_PARTS}",
     )  # fmt: skip
@@ -87,7 +86,7 @@ async def read_parts(conn: Reader, kind: str, subject: str) -> dict[str, int]:
 async def read_with_parts(conn: Reader, kinds: Iterable[str], subject: str) -> int:
     """Return the sum of these kinds for a subject and all of its parts."""
     total: int = await conn.fetch_value(
-        f"{_SUM} WHERE t.kind IN each($1) AND t.subject >= $2 AND t.subject < $3",
+        _sum("kind IN each($1) AND subject >= $2 AND subject < $3"),
         json.dumps(list(kinds)), subject, f"{subject}{_AFTER_PARTS}",
     )  # fmt: skip
     return total
