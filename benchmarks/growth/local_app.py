@@ -20,7 +20,8 @@ from hublet.accounts.name_parts_store import parts_of
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.app import create_application, with_edge
-from hublet.core.database import Database
+from hublet.core import totals
+from hublet.core.database import Connection, Database
 from hublet.core.paging import write_cursor
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
@@ -115,7 +116,8 @@ class LocalApp:
     ) -> None:
         """Add rows that differ from this one as told, by the thousand.
 
-        PostgreSQL is spared looks for the rows that they refer to, which are known to be there.
+        PostgreSQL is spared looks for the rows that they refer to, which are known to be there; triggers
+        of the hub's own count the rows.
         """
         columns = list(row)
         numbers = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
@@ -127,8 +129,10 @@ class LocalApp:
         while rows := list(itertools.islice(copies, _AT_ONCE)):
             async with self.database.transaction() as conn:
                 if self.engine == "PostgreSQL":
-                    await conn.execute("SET LOCAL session_replication_role = replica")
+                    await _switch_checks(conn, table, on=False)
                 await conn.execute_many(sql, rows)
+                if self.engine == "PostgreSQL":
+                    await _switch_checks(conn, table, on=True)
 
     async def add_names(self, names: Iterable[tuple[str, str, str]]) -> None:
         """Add names to the index of parts, each with its scope and the id of what has it."""
@@ -145,7 +149,9 @@ class LocalApp:
             return await conn.execute(sql, *values)
 
     async def settle(self) -> None:
-        """Let PostgreSQL look at what it has, as it would within a minute by itself."""
+        """Let PostgreSQL look at what it has, as it would within a minute by itself, and fold totals."""
+        while await totals.fold(self.database):
+            pass
         if self.url is not None:
             raw = await asyncpg.connect(self.url)
             # Not in a transaction of the hub: VACUUM allows none.
@@ -154,6 +160,15 @@ class LocalApp:
         elif isinstance(raw := getattr(self.database, "writer", None), sqlite3.Connection):
             raw.execute(f"PRAGMA cache_size = -{_OWN_CACHE_KIBIBYTES}")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+async def _switch_checks(conn: Connection, table: str, *, on: bool) -> None:
+    """Switch foreign keys of a table on or off, which are triggers of PostgreSQL's own."""
+    for row in await conn.fetch_all(
+        "SELECT tgname FROM pg_trigger WHERE tgrelid = $1::text::regclass AND tgisinternal", table
+    ):
+        switch = "ENABLE" if on else "DISABLE"
+        await conn.execute(f'ALTER TABLE {table} {switch} TRIGGER "{row["tgname"]}"')
 
 
 def ids_from(number: int, count: int) -> list[str]:
