@@ -1,5 +1,6 @@
 """What belongs to an account is counted by totals alone, and members are paged by their ids."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -48,7 +49,7 @@ async def test_nothing_is_counted_one_by_one(database: Database, counted: str) -
 
     assert "total_changes" in plan, plan
     for table in ("memberships", "follows", "users", "repos"):
-        assert table not in plan, plan
+        assert not re.search(rf"\b{table}\b", plan), plan
 
 
 async def test_a_page_in_the_middle_begins_there_in_every_table(database: Database) -> None:

@@ -34,7 +34,7 @@ class Noting:
         self.hub = conn.hub
 
     def _note(self, sql: str, values: tuple[Any, ...], rows: int) -> None:
-        if "scim_" in sql:
+        if "scim_" in sql or "totals" in sql:
             self._statements.append(Statement(sql=sql, values=values, rows=rows))
 
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:

@@ -87,6 +87,9 @@ async def test_rows_of_the_schema_before_are_all_there_afterwards(empty: Databas
     async with empty.transaction() as conn:
         for table in traced:
             await conn.execute(f"ALTER TABLE {table} ADD COLUMN trace TEXT")
+        await conn.execute(
+            "CREATE TABLE name_parts (scope TEXT, part TEXT, id TEXT, PRIMARY KEY (scope, part, id))"
+        )
     webhook_id = await a_webhook(empty, "https://example.com/hook")
     user = await a_user(empty, "bob")
     for days in (40, 3, 0, -2):
@@ -106,6 +109,7 @@ async def test_rows_of_the_schema_before_are_all_there_afterwards(empty: Databas
     async with empty.transaction() as conn:
         for table in traced:
             await conn.execute(f"ALTER TABLE {table} DROP COLUMN trace")
+        await conn.execute("DROP TABLE name_parts")
 
     await migrate(empty)
 
