@@ -16,12 +16,12 @@ from starlette.types import ASGIApp, Message
 
 from benchmarks.figures import Spoiled
 from benchmarks.hubs import Engine, Site, opened
-from hublet.accounts.name_parts_store import parts_of
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.app import create_application, with_edge
 from hublet.core import totals
 from hublet.core.database import Connection, Database
+from hublet.core.database.migrations import known_migrations
 from hublet.core.paging import write_cursor
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
@@ -134,15 +134,12 @@ class LocalApp:
                 if self.engine == "PostgreSQL":
                     await _switch_checks(conn, table, on=True)
 
-    async def add_names(self, names: Iterable[tuple[str, str, str]]) -> None:
-        """Add names to the index of parts, each with its scope and the id of what has it."""
-        row = {"scope": "", "part": "", "id": ""}
-        parts = (
-            {"scope": scope, "part": part, "id": named}
-            for scope, name, named in names
-            for part in parts_of([name])
-        )
-        await self.add_copies("name_parts", row, parts)
+    async def index_names(self) -> None:
+        """Write the index of parts of names anew, as an upgrade fills it."""
+        [script] = [each.script for each in known_migrations() if each.name == "name_parts"]
+        async with self.database.transaction() as conn:
+            await conn.execute("DELETE FROM name_parts")
+            await conn.apply(script[script.index("INSERT INTO") :])
 
     async def run(self, sql: str, *values: object) -> int:
         async with self.database.transaction() as conn:

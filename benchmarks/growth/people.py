@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from benchmarks.growth.curves import Operation, Topic
 from benchmarks.growth.local_app import cursor_at, ids_from
-from hublet.accounts.name_parts_store import USERS
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
@@ -40,7 +39,7 @@ class Members(Topic):
         }
         for table, rows in changes.items():
             await self.app.add_copies(table, self._rows[table], rows)
-        await self.app.add_names((USERS, name, key) for name, key in people)
+        await self.app.index_names()
         self._size, self._middle = size, ids_from(size // 2, 1)[0]
 
     async def _begin(self) -> None:

@@ -27,7 +27,7 @@ class Repositories(Topic):
             self._row,
             (self._repo(each, repo_id) for each, repo_id in zip(numbers, ids, strict=True)),
         )
-        await self.app.add_names(map(self._searched, numbers, ids))
+        await self.app.index_names()
         links = {"type": "model", "kind": "tag", "target": "common", "repo_id": ""}
         marked = [(each, repo_id) for each, repo_id in zip(numbers, ids, strict=True) if each % 2]
         await self.app.add_copies("repo_links", links, ({"repo_id": each} for _, each in marked))
@@ -51,19 +51,12 @@ class Repositories(Topic):
             "names", name, ({"key": each, "account_id": key} for each, key in numbered)
         )
 
-    def _searched(self, number: int, repo_id: str) -> tuple[str, str, str]:
-        owner = f"maker-{number % _OWNERS}" if number % _OWN else "ada"
-        scope = f"model/{self._owner_id(number)}" if number % 3 == 0 else "model"
-        return scope, f"{owner}/model-{number}", repo_id
-
-    def _owner_id(self, number: int) -> str:
-        return self._owners[number % _OWNERS] if number % _OWN else self.app.user.id
-
     def _repo(self, number: int, repo_id: str) -> Mapping[str, object]:
+        is_own = number % _OWN == 0
         tags = ["common"] if number % 2 else []
         return {
             "id": repo_id,
-            "owner_id": self._owner_id(number),
+            "owner_id": self.app.user.id if is_own else self._owners[number % _OWNERS],
             "name": f"model-{number}",
             "name_key": f"model-{number}",
             "visibility": "private" if number % 3 == 0 else "public",
