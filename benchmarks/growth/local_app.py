@@ -16,18 +16,20 @@ from starlette.types import ASGIApp, Message
 
 from benchmarks.figures import Spoiled
 from benchmarks.hubs import Engine, Site, opened
+from hublet.accounts import name_parts_store
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.app import create_application, with_edge
 from hublet.core import totals
 from hublet.core.database import Connection, Database
-from hublet.core.database.migrations import known_migrations
 from hublet.core.paging import write_cursor
+from hublet.repos import name_index_store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 
 _NO_LIMIT = 1_000_000_000
 _AT_ONCE = 20_000
+_NAMES_AT_ONCE = 1_000
 _CACHE_KIBIBYTES, _OWN_CACHE_KIBIBYTES = 1_000_000, 16_000
 # In the past, and more than a million seconds ago.
 _BEGINNING = 1_600_000_000
@@ -135,11 +137,12 @@ class LocalApp:
                     await _switch_checks(conn, table, on=True)
 
     async def index_names(self) -> None:
-        """Write the index of parts of names anew, as an upgrade fills it."""
-        [script] = [each.script for each in known_migrations() if each.name == "name_parts"]
-        async with self.database.transaction() as conn:
-            await conn.execute("DELETE FROM name_parts")
-            await conn.apply(script[script.index("INSERT INTO") :])
+        """Add all names to the index of parts, as it is filled after an upgrade."""
+        for add_some in (name_parts_store.add_users, name_index_store.add_existing):
+            last: str | None = ""
+            while last is not None:
+                async with self.database.transaction() as conn:
+                    last = await add_some(conn, after=last, limit=_NAMES_AT_ONCE)
 
     async def run(self, sql: str, *values: object) -> int:
         async with self.database.transaction() as conn:

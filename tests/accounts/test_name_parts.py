@@ -13,10 +13,8 @@ from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
-from hublet.core.database.migrations import known_migrations
 from people import Headers, a_user, an_organization
 
-MIGRATION = 50
 PLANS = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}
 NAMES = (
     "ada",
@@ -198,23 +196,6 @@ async def test_another_full_name_takes_the_place_of_the_one_before(database: Dat
     assert await finds("ada")
 
 
-async def parts_in(conn: Any) -> set[tuple[str, str, str]]:
-    return {tuple(row) for row in await conn.fetch_all("SELECT scope, part, id FROM name_parts")}
-
-
-@pytest.mark.usefixtures("acme")
-async def test_the_migration_fills_in_what_the_hub_itself_writes(database: Database) -> None:
-    [migration] = [each for each in known_migrations() if each.number == MIGRATION]
-    async with database.transaction() as conn:
-        written = await parts_in(conn)
-        await conn.execute("DELETE FROM name_parts")
-        await conn.apply(migration.script[migration.script.index("INSERT INTO") :])
-        filled = await parts_in(conn)
-
-    assert {row[2] for row in written} >= {(await a_user(database, each)).id for each in FULLNAMES}
-    assert filled == written
-
-
 async def test_the_members_of_a_page_are_read_by_their_ids(database: Database) -> None:
     async with database.transaction() as conn:
         await store.add(conn, USERS, ["ada"], id="5" * 24)
@@ -222,8 +203,7 @@ async def test_the_members_of_a_page_are_read_by_their_ids(database: Database) -
         class Recorder:
             """Stands for the connection where the list is read."""
 
-            async def fetch_one(self, sql: str, *values: Any) -> Any:
-                return await conn.fetch_one(sql, *values)
+            fetch_one, fetch_value = conn.fetch_one, conn.fetch_value
 
             async def fetch_all(self, sql: str, *values: Any) -> Any:
                 self.statement = (sql, values)

@@ -1,5 +1,6 @@
 """Lists that are searched by a part of a name: what they find, in which order, and for whom."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -7,8 +8,10 @@ import pytest
 
 from hublet.accounts import name_parts_store
 from hublet.accounts.records import Role
+from hublet.core import clock, metadata
 from hublet.core.database import Database, open_database
 from hublet.core.database.migrations import known_migrations, migrate
+from hublet.repos import name_filling, name_index_store
 from hublet.repos.browse import lists
 from hublet.repos.browse import store as lists_store
 from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
@@ -18,6 +21,7 @@ from processes import Place
 from repositories import a_repo, a_resource_group
 from scratch_database import hub_of
 from statements import Statements
+from workers import drain
 
 MIGRATION = 50
 MODELS = "/api/models"
@@ -159,19 +163,14 @@ async def test_a_hidden_name_is_asked_for_with_the_same_statements_as_one_that_i
 
 
 async def index_of(conn: Any) -> set[tuple[str, str, str]]:
-    return {
-        tuple(row)
-        for row in await conn.fetch_all(
-            "SELECT scope, part, id FROM name_parts WHERE scope <> 'user'"
-        )
-    }
+    return {tuple(row) for row in await conn.fetch_all("SELECT scope, part, id FROM name_parts")}
 
 
 async def refilled(conn: Any) -> set[tuple[str, str, str]]:
-    """Return the index as the migration makes it of the names of now."""
-    [migration] = [each for each in known_migrations() if each.number == MIGRATION]
+    """Return the index as it is filled with the names of now."""
     await conn.execute("DELETE FROM name_parts")
-    await conn.apply(migration.script[migration.script.index("INSERT INTO") :])
+    await name_parts_store.add_users(conn, after="", limit=10_000)
+    await name_index_store.add_existing(conn, after="", limit=10_000)
     return await index_of(conn)
 
 
@@ -316,17 +315,35 @@ INSERT INTO repos (id, type, owner_id, name, name_key, visibility, creator_id, t
 async def test_names_of_before_an_upgrade_are_found_after_it(place: Place) -> None:
     place.data_dir.mkdir()
     known = known_migrations()
+    wanted = RepoFilter(type=RepoType.model, words=("a/eng",))
     async with open_database(hub_of(place.settings)) as database:
         await migrate(database, [each for each in known if each.number < MIGRATION])
         async with database.transaction() as conn:
             await conn.apply(BEFORE)
         await migrate(database, known)
 
+        async def found_now() -> list[str]:
+            async with database.read() as conn:
+                repos = await lists.list_repos(conn, None, wanted, order=ListOrder())
+            return [repo.id for repo in repos]
+
+        # Straight after the upgrade too, when the index has none of them.
+        assert await found_now() == ["r"]
+        async with database.transaction() as conn:
+            assert not await name_parts_store.is_filled(conn)
+            await name_filling.schedule(conn)
+        await drain(database)
+        assert await found_now() == ["r"]
         async with database.read() as conn:
-            wanted = RepoFilter(type=RepoType.model, words=("a/eng",))
-            assert [
-                repo.id for repo in await lists.list_repos(conn, None, wanted, order=ListOrder())
-            ] == ["r"]
+            # Processes of the version before may go on for a while.
+            assert not await name_parts_store.is_filled(conn)
+
+        clock.move(timedelta(hours=1, seconds=1))
+        await drain(database)
+
+        assert await found_now() == ["r"]
+        async with database.read() as conn:
+            assert await name_parts_store.is_filled(conn)
             for scope, text, expected in (
                 ("model", "ada/engine", ("r",)),
                 ("model", "idd", ()),
@@ -334,3 +351,28 @@ async def test_names_of_before_an_upgrade_are_found_after_it(place: Place) -> No
                 ("user", "lace", ("u",)),
             ):
                 assert await name_parts_store.find_ids(conn, [scope], [text]) == expected
+
+
+async def test_many_names_are_filled_in_by_several_tasks(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(name_filling, "_BATCH", 2)
+    monkeypatch.setattr(name_filling, "_BATCHES_OF_TASK", 2)
+    for number in range(5):
+        await a_repo(client, ada, f"ada/engine-{number}")
+        await sign_in(database, f"eve-{number}")
+    async with database.transaction() as conn:
+        written = await index_of(conn)
+        await conn.execute("DELETE FROM name_parts")
+        await metadata.set_value(conn, name_parts_store.FILLED_NAME, "")
+        await name_filling.schedule(conn)
+
+    clock.move(timedelta(hours=1, seconds=1))
+    await drain(database)
+
+    async with database.read() as conn:
+        assert await name_parts_store.is_filled(conn)
+        assert await index_of(conn) == written

@@ -6,12 +6,16 @@ see a name, so that neither a count nor the time of an answer tells of names tha
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from hublet.core import metadata
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
 
 USERS = "user"
+# How far older names are filled in: nothing, or this at the end.
+FILLED_NAME = "name_parts_filled"
+FILLED = "done"
 # So many names are read for a page of a list.
 MOST_FOUND = 2_000
 
@@ -39,9 +43,14 @@ def parts_of(names: Collection[str]) -> set[str]:
 
 
 async def add(conn: Connection, scope: str, names: Collection[str], *, id: str) -> None:  # noqa: A002 - the column
+    await add_all(conn, [(scope, names, id)])
+
+
+async def add_all(conn: Connection, named: Iterable[tuple[str, Collection[str], str]]) -> None:
+    """Add what has names: its scope, the names and its id."""
     await conn.execute_many(
         "INSERT INTO name_parts (scope, part, id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        [(scope, part, id) for part in sorted(parts_of(names))],
+        sorted((scope, part, each) for scope, names, each in named for part in parts_of(names)),
     )
 
 
@@ -58,6 +67,22 @@ async def remove(
         """,
         json.dumps(list(scopes)), json.dumps(sorted(parts)), id,
     )  # fmt: skip
+
+
+async def add_users(conn: Connection, *, after: str, limit: int) -> str | None:
+    """Add the names of some users, the smallest ids first; return the last id, or None at the end."""
+    rows = await conn.fetch_all(
+        "SELECT id, name, fullname FROM users WHERE id > $1 ORDER BY id LIMIT $2", after, limit
+    )
+    await add_all(
+        conn, [(USERS, {fold(row["name"]), fold(row["fullname"])}, row["id"]) for row in rows]
+    )
+    return rows[-1]["id"] if rows else None
+
+
+async def is_filled(conn: Reader) -> bool:
+    """Tell whether the index has all names, also those from before there was one."""
+    return await metadata.find(conn, FILLED_NAME) in {None, FILLED}
 
 
 async def find_ids(

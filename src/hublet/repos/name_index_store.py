@@ -11,6 +11,11 @@ from hublet.core.database import Connection, Row
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import Repo, RepoType, Visibility
 
+_NAMES = """
+    SELECT r.id, r.type, r.owner_id, r.visibility, n.key || '/' || r.name_key AS text
+    FROM repos r JOIN names n ON n.account_id = r.owner_id
+"""
+
 
 def public_scope(type: RepoType) -> str:  # noqa: A002 - the column
     return str(type)
@@ -57,15 +62,22 @@ async def _add_current(conn: Connection, repo_id: str) -> None:
         await name_parts_store.add(conn, scope, [row["text"]], id=repo_id)
 
 
+async def add_existing(conn: Connection, *, after: str, limit: int) -> str | None:
+    """Add the names of some repositories, the smallest ids first; return the last id, or None at the end."""
+    rows = await conn.fetch_all(f"{_NAMES} WHERE r.id > $1 ORDER BY r.id LIMIT $2", after, limit)
+    await name_parts_store.add_all(
+        conn,
+        [
+            (_scope_of(row["type"], row["owner_id"], row["visibility"]), [row["text"]], row["id"])
+            for row in rows
+        ],
+    )
+    return rows[-1]["id"] if rows else None
+
+
 async def _find(conn: Connection, repo_id: str) -> Row | None:
     """Lock a repository and return what is to be known of its name."""
-    return await conn.fetch_one(
-        """
-        SELECT r.type, r.owner_id, r.visibility, n.key || '/' || r.name_key AS text
-        FROM repos r JOIN names n ON n.account_id = r.owner_id WHERE r.id = $1 /* lock r */
-        """,
-        repo_id,
-    )
+    return await conn.fetch_one(f"{_NAMES} WHERE r.id = $1 /* lock r */", repo_id)
 
 
 def _text_of(repo: Repo) -> str:

@@ -165,7 +165,7 @@ async def list_members(
     would read one of them from its beginning.
     """
     position, among = "m.user_id > $2 AND u.id > $2", after
-    if search:
+    if search and await name_parts_store.is_filled(conn):
         ids = await name_parts_store.find_ids(conn, [name_parts_store.USERS], [search.lower()])
         if ids is not None:
             # Where more have it, a page is soon full.

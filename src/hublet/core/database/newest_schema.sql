@@ -1,4 +1,4 @@
--- Written by `make schema` from the migrations; their digest is cbbc2a71e130575f1c61efc031016e553b8400ce971645b4acde63c07331fa5e.
+-- Written by `make schema` from the migrations; their digest is 5ed2a8bf6d895bfc68dd6b53e11a76f31509e05ae854cb474dc8934ba7fa2e19.
 
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY,

@@ -22,6 +22,8 @@ async def narrow(conn: Reader, filters: RepoFilter, reach: Reach | None) -> Repo
     texts = [repo_name_key(text) for text in (*filters.words, filters.name_part) if text]
     if not texts or filters.candidate_ids is not None:
         return filters
+    if not await name_parts_store.is_filled(conn):
+        return filters
     public = await name_parts_store.find_ids(conn, [public_scope(filters.type)], texts)
     owners = set[str]() if reach is None else {*reach.readable, *reach.where_created}
     scopes = [private_scope(filters.type, owner) for owner in sorted(owners)]
