@@ -142,15 +142,18 @@ ALTER TABLE total_changes SET (
 );
 
 CREATE FUNCTION count_job() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF TG_OP <> 'INSERT' THEN
-        INSERT INTO total_changes VALUES (
-            'jobs:' || OLD.stage, OLD.owner_id || coalesce('/' || OLD.resource_group_id, ''), -1
-        );
-    END IF;
-    IF TG_OP <> 'DELETE' THEN
+    IF TG_OP = 'INSERT' THEN
         INSERT INTO total_changes VALUES (
             'jobs:' || NEW.stage, NEW.owner_id || coalesce('/' || NEW.resource_group_id, ''), 1
         );
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO total_changes VALUES (
+            'jobs:' || OLD.stage, OLD.owner_id || coalesce('/' || OLD.resource_group_id, ''), -1
+        );
+    ELSE
+        INSERT INTO total_changes VALUES
+            ('jobs:' || OLD.stage, OLD.owner_id || coalesce('/' || OLD.resource_group_id, ''), -1),
+            ('jobs:' || NEW.stage, NEW.owner_id || coalesce('/' || NEW.resource_group_id, ''), 1);
     END IF;
     RETURN NULL;
 END $$;
@@ -163,16 +166,17 @@ FOR EACH ROW WHEN (
 ) EXECUTE FUNCTION count_job();
 
 -- Whether a user is disabled must not change between the look at it and the end of the transaction that
--- counts by it. So both triggers of memberships and follows take the lock that a foreign key takes on
--- the user, before they look, and the one of users takes the lock that waits for those.
+-- counts by it. So the triggers of memberships and follows take the lock on the user that a foreign key
+-- takes, before they look, and the one of users takes the lock that waits for those.
 CREATE FUNCTION count_member() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     member memberships := CASE WHEN TG_OP = 'INSERT' THEN NEW ELSE OLD END;
     change bigint := CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
-    INSERT INTO total_changes VALUES ('members', member.organization_id, change);
     PERFORM 1 FROM users WHERE id = member.user_id FOR KEY SHARE;
     INSERT INTO total_changes
+    SELECT 'members', member.organization_id, change
+    UNION ALL
     SELECT 'disabled_members', member.organization_id, change FROM users
     WHERE id = member.user_id AND disabled_at IS NOT NULL;
     RETURN NULL;
@@ -185,9 +189,10 @@ DECLARE
     follow follows := CASE WHEN TG_OP = 'INSERT' THEN NEW ELSE OLD END;
     change bigint := CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
-    INSERT INTO total_changes VALUES ('followers', follow.account_id, change);
     PERFORM 1 FROM users WHERE id = follow.follower_id FOR KEY SHARE;
     INSERT INTO total_changes
+    SELECT 'followers', follow.account_id, change
+    UNION ALL
     SELECT 'disabled_followers', follow.account_id, change FROM users
     WHERE id = follow.follower_id AND disabled_at IS NOT NULL;
     RETURN NULL;

@@ -1,4 +1,4 @@
--- Written by `make schema` from the migrations; their digest is 5ed2a8bf6d895bfc68dd6b53e11a76f31509e05ae854cb474dc8934ba7fa2e19.
+-- Written by `make schema` from the migrations; their digest is acf94482c4c59fcd66bd45d557d7d709c5ee05ae0ea0565a6b199c7a3499eea5.
 
 CREATE TABLE outbox (
     id TEXT PRIMARY KEY,
