@@ -21,7 +21,7 @@ from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth import signing_keys
 from hublet.oauth.apps import service as oauth_apps
 from hublet.registry import collection as registry
-from hublet.repos import name_filling, scrubber
+from hublet.repos import name_backfill, scrubber
 from hublet.repos import pruning as repositories
 from hublet.repos.browse import list_index
 from hublet.repos.packs import store as packs_store
@@ -84,7 +84,7 @@ async def prepare(
         await search_texts.FILLING.schedule(conn)
         await list_index.schedule_filling(conn)
         await list_index.schedule_scores(conn)
-        await name_filling.schedule(conn)
+        await name_backfill.schedule(conn)
         await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if not creates_administrator or await accounts.has_administrator(conn):

@@ -11,7 +11,7 @@ from hublet.accounts.records import Role
 from hublet.core import clock, metadata
 from hublet.core.database import Database, open_database
 from hublet.core.database.migrations import known_migrations, migrate
-from hublet.repos import name_filling, name_index_store
+from hublet.repos import name_backfill, name_index_store
 from hublet.repos.browse import lists
 from hublet.repos.browse import store as lists_store
 from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
@@ -331,7 +331,7 @@ async def test_names_of_before_an_upgrade_are_found_after_it(place: Place) -> No
         assert await found_now() == ["r"]
         async with database.transaction() as conn:
             assert not await name_parts_store.is_filled(conn)
-            await name_filling.schedule(conn)
+            await name_backfill.schedule(conn)
         await drain(database)
         assert await found_now() == ["r"]
         async with database.read() as conn:
@@ -359,8 +359,8 @@ async def test_many_names_are_filled_in_by_several_tasks(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(name_filling, "_BATCH", 2)
-    monkeypatch.setattr(name_filling, "_BATCHES_OF_TASK", 2)
+    monkeypatch.setattr(name_backfill, "_BATCH", 2)
+    monkeypatch.setattr(name_backfill, "_BATCHES_OF_TASK", 2)
     for number in range(5):
         await a_repo(client, ada, f"ada/engine-{number}")
         await sign_in(database, f"eve-{number}")
@@ -368,7 +368,7 @@ async def test_many_names_are_filled_in_by_several_tasks(
         written = await index_of(conn)
         await conn.execute("DELETE FROM name_parts")
         await metadata.set_value(conn, name_parts_store.FILLED_NAME, "")
-        await name_filling.schedule(conn)
+        await name_backfill.schedule(conn)
 
     clock.move(timedelta(hours=1, seconds=1))
     await drain(database)

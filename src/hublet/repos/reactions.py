@@ -8,7 +8,7 @@ from hublet.core.file_cache import cache_in
 from hublet.core.outbox import reacts_in_transaction_to, reacts_to
 from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
-from hublet.repos import maintenance, name_filling, pruning, scrubber
+from hublet.repos import maintenance, name_backfill, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.browse import list_index
 from hublet.repos.browse.list_index import ParameterCount
@@ -103,9 +103,9 @@ async def update_scores(database: Database, _body: dict[str, Any]) -> None:
     await list_index.update_scores(database)
 
 
-@handles_slowly(name_filling.FILL)
+@handles_slowly(name_backfill.FILL)
 async def fill_name_parts(database: Database, _body: dict[str, Any]) -> None:
-    await name_filling.fill(database)
+    await name_backfill.fill(database)
 
 
 @handles_slowly(list_index.FILL)

@@ -1,4 +1,4 @@
-"""Filling of the index of parts with the names of before there was one: those of users, then of repositories.
+"""Backfill of the index of parts: names of before there was one, those of users, then of repositories.
 
 It begins an hour after an upgrade, when no process of the version before, which knows no index, is
 left to create or rename something. Until it is done lists look for a name along their order.
