@@ -107,16 +107,20 @@ def test_a_backup_that_was_changed_or_cut_leaves_nothing_behind(
     changed, cut, foreign = outside / "changed.tar", outside / "cut.tar", outside / "foreign.tar"
     changed.write_bytes(whole.replace(BLOB + b"\0", b"12346\0"))
     cut.write_bytes(whole[: len(whole) // 2])
+    in_a_file = outside / "in-a-file.tar"
+    in_a_file.write_bytes(whole[: whole.index(BLOB + b"\0") + 2])
     foreign.write_text("not a backup")
 
     outcomes = [
-        run("restore", str(file), *place_of(outside / "new")) for file in (changed, cut, foreign)
+        run("restore", str(file), *place_of(outside / "new"))
+        for file in (changed, cut, foreign, in_a_file)
     ]
 
-    assert [each.code for each in outcomes] == [1, 1, 1]
+    assert [each.code for each in outcomes] == [1, 1, 1, 1]
     assert "is not as it was written. Take another backup." in outcomes[0].err
     assert "cannot be used" in outcomes[1].err
     assert "cannot be used" in outcomes[2].err
+    assert "cannot be used" in outcomes[3].err
     assert list((outside / "new").iterdir()) == []
 
 

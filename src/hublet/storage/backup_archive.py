@@ -51,6 +51,17 @@ class ArchiveMember:
             yield piece
 
 
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Tell what is wrong with an archive, wherever its end comes: also in the middle of a member."""
+    try:
+        yield
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+            raise
+        raise ArchiveBroken(f"it cannot be read to its end ({error})") from error
+
+
 class _HashedReader(io.RawIOBase):
     """Bytes of a member on their way, and their digest."""
 
@@ -62,7 +73,8 @@ class _HashedReader(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
+        with _reading():
+            data = self._source.read(size)
         self.sha256.update(data)
         return data
 
@@ -140,20 +152,14 @@ def read_members(file: BinaryIO) -> Iterator[ArchiveMember]:
     Nothing of an archive may be used before this has ended well.
     """
     digests = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the generator
-    with digests:
-        try:
-            with tarfile.open(fileobj=_unpacked(file), mode="r|") as tar:
-                for info in tar:
-                    _forget_members(tar)
-                    content = tar.extractfile(info) if info.isreg() else io.BytesIO()
-                    if info.name == MANIFEST:
-                        _compare(cast("BinaryIO", content), digests)
-                        return
-                    yield from _one_member(info, cast("BinaryIO", content), digests)
-        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-            if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
-                raise
-            raise ArchiveBroken(f"it cannot be read to its end ({error})") from error
+    with digests, _reading(), tarfile.open(fileobj=_unpacked(file), mode="r|") as tar:
+        for info in tar:
+            _forget_members(tar)
+            content = tar.extractfile(info) if info.isreg() else io.BytesIO()
+            if info.name == MANIFEST:
+                _compare(cast("BinaryIO", content), digests)
+                return
+            yield from _one_member(info, cast("BinaryIO", content), digests)
     raise ArchiveBroken("its end is missing")
 
 
