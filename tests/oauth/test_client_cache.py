@@ -19,6 +19,7 @@ from hublet.oauth.clients import ClientCache, ClientCredentials
 from hublet.oauth.errors import InvalidClient
 from hublet.tokens import service as tokens
 from oauth.token_flows import TestApp, an_app
+from scratch_database import wait_until_listening
 
 
 @pytest.fixture
@@ -27,8 +28,13 @@ async def app(database: Database) -> TestApp:
 
 
 @pytest.fixture
-async def cache(database: Database, monkeypatch: pytest.MonkeyPatch) -> ClientCache:
+async def cache(
+    database: Database,
+    app: TestApp,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ClientCache:
     """Return a cache that forgets nothing by itself."""
+    await wait_until_listening(database)
     cache = ClientCache(database)
     monkeypatch.setattr(cache, "_seconds", 3600.0)
     return cache

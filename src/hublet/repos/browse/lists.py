@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
+from hublet.accounts import name_parts_store
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.core.clock import to_micros
@@ -11,7 +12,7 @@ from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor
 from hublet.repos import access, list_index_store
 from hublet.repos import store as repos_store
-from hublet.repos.browse import leaderboard_store, list_index, name_search, store
+from hublet.repos.browse import leaderboard_store, list_index, store
 from hublet.repos.browse.records import (
     LeaderboardQuery,
     LinkFilter,
@@ -23,6 +24,8 @@ from hublet.repos.browse.records import (
     RepoFilter,
 )
 from hublet.repos.evaluations import is_error, rank
+from hublet.repos.name_index_store import private_scope, public_scope
+from hublet.repos.names import repo_name_key
 from hublet.repos.records import LinkKind, RankedModel, Reach, Repo, RepoAddress, RepoType
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
@@ -94,7 +97,7 @@ async def list_repos(
         return []
     reach = await reach_of(conn, caller)
     filters = await _narrow(conn, await _with_former_names(conn, filters))
-    filters = await name_search.narrow(conn, filters, reach)
+    filters = await _narrow_by_name(conn, filters, reach)
     return await store.list_of_type(conn, filters, reach, order=order, after=position, limit=limit)
 
 
@@ -131,6 +134,25 @@ async def _narrow(conn: Reader, filters: RepoFilter) -> RepoFilter:
         if len(ids) <= _MOST_READ:
             return replace(filters, candidate_ids=ids)
     return filters
+
+
+async def _narrow_by_name(conn: Reader, filters: RepoFilter, reach: Reach | None) -> RepoFilter:
+    """Return the filter with the repositories whose name may match, if these are few.
+
+    Public ones and those within reach are looked for apart: how many others hide changes nothing,
+    neither what is found nor how. Where they are many, they are looked for along the order of the list,
+    where a page is soon full.
+    """
+    texts = [repo_name_key(text) for text in (*filters.words, filters.name_part) if text]
+    if not texts or filters.candidate_ids is not None:
+        return filters
+    if not await name_parts_store.is_filled(conn):
+        return filters
+    public = await name_parts_store.find_ids(conn, [public_scope(filters.type)], texts)
+    owners = set[str]() if reach is None else {*reach.readable, *reach.where_created}
+    scopes = [private_scope(filters.type, owner) for owner in sorted(owners)]
+    private = await name_parts_store.find_ids(conn, scopes, texts) if scopes else None
+    return replace(filters, public_ids=public, private_ids=private)
 
 
 async def _matching_ids(
