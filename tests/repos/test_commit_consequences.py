@@ -72,12 +72,13 @@ async def test_a_commit_makes_the_tasks_that_its_files_need(
     assert await kinds_after(repo, ada, line) == {"repos.plan_packing", kind}
 
 
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 async def test_a_small_commit_holds_the_one_writer_for_few_statements(
     database: Database, ada: Headers, repo: ARepo
 ) -> None:
     """Each costs every client that commits at the same time; PostgreSQL a round trip."""
-    if not isinstance(database, SqliteDatabase):
-        pytest.skip("Counted where all statements go through one connection.")
+    # Counted where all statements go through one connection.
+    assert isinstance(database, SqliteDatabase)
     statements: list[str] = []
     database.writer.set_trace_callback(statements.append)
     await repo.commit(ada, file("a.txt", "1"))
