@@ -13,6 +13,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.database.engine import Reader
+from hublet.core.queue import tasks
 from hublet.repos import download_counter, list_index_store, safetensors
 from hublet.repos.browse import list_index, lists
 from hublet.repos.browse import store as lists_store
@@ -166,7 +167,7 @@ async def test_an_old_hub_fills_in_what_lists_filter_by(
     client: httpx2.AsyncClient, database: Database, linked: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(list_index, "_BATCH", 2)
-    monkeypatch.setattr(list_index, "_BATCHES_OF_TASK", 2)
+    monkeypatch.setattr(tasks, "_BATCHES_OF_TASK", 2)
     async with database.transaction() as conn:
         # As if the hub were of a version without links.
         before = await conn.fetch_all("SELECT * FROM repo_links ORDER BY kind, target, repo_id")

@@ -11,6 +11,7 @@ from hublet.accounts.records import Role
 from hublet.core import clock, metadata
 from hublet.core.database import Database, open_database
 from hublet.core.database.migrations import known_migrations, migrate
+from hublet.core.queue import tasks
 from hublet.repos import name_backfill, name_index_store
 from hublet.repos.browse import lists
 from hublet.repos.browse import store as lists_store
@@ -360,7 +361,7 @@ async def test_many_names_are_filled_in_by_several_tasks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(name_backfill, "_BATCH", 2)
-    monkeypatch.setattr(name_backfill, "_BATCHES_OF_TASK", 2)
+    monkeypatch.setattr(tasks, "_BATCHES_OF_TASK", 2)
     for number in range(5):
         await a_repo(client, ada, f"ada/engine-{number}")
         await sign_in(database, f"eve-{number}")

@@ -8,6 +8,7 @@ import pytest
 from community.public_threads import PAPER
 from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
+from hublet.core.queue import tasks
 from hublet.doctor.database import check_search
 from hublet.search import full_text, index, text_index, text_store
 from oauth.token_flows import an_app, bearer, tokens_of
@@ -349,7 +350,7 @@ async def test_an_old_hub_fills_its_texts_and_goes_on_where_it_was_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(index, "BATCH", 2)
-    monkeypatch.setattr(index, "_BATCHES_OF_TASK", 2)
+    monkeypatch.setattr(tasks, "_BATCHES_OF_TASK", 2)
     for number in range(3):
         await a_card(client, database, ada, f"ada/engine-{number}", "copper")
     root = "/api/models/ada/engine-0"

@@ -10,6 +10,7 @@ from hublet import first_start
 from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
+from hublet.core.queue import tasks
 from hublet.repos import cards
 from hublet.search import index, index_store, text_index, text_store
 from hublet.search.records import IndexSource
@@ -241,7 +242,7 @@ async def test_an_old_hub_fills_its_index_and_goes_on_where_it_was_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(index, "BATCH", 2)
-    monkeypatch.setattr(index, "_BATCHES_OF_TASK", 2)
+    monkeypatch.setattr(tasks, "_BATCHES_OF_TASK", 2)
     for number in range(5):
         await a_repo(client, ada, f"ada/engine-{number}")
     await client.post("/api/posts", headers=ada, json={"content": "About engines."})

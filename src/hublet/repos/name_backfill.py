@@ -4,12 +4,11 @@ It begins an hour after an upgrade, when no process of the version before, which
 left to create or rename something. Until it is done lists look for a name along their order.
 """
 
-import asyncio
 from datetime import timedelta
 
 from hublet.accounts import name_parts_store
 from hublet.accounts.name_parts_store import FILLED, FILLED_NAME
-from hublet.core import clock, metadata, queue
+from hublet.core import metadata, queue
 from hublet.core.database import Connection, Database
 from hublet.core.queue import NewTask
 from hublet.repos import name_index_store
@@ -19,7 +18,6 @@ FILL = "repos.fill-name-parts"
 _BEGINS_AFTER = timedelta(hours=1)
 # So many names are written at once, and done again if the process dies.
 _BATCH = 50
-_BATCHES_OF_TASK = 50
 # What comes before the id in the progress.
 _USER, _REPO = "user ", "repo "
 
@@ -33,17 +31,8 @@ async def schedule(conn: Connection) -> None:
 
 
 async def fill(database: Database) -> None:
-    """Fill in a part of the names; another task goes on where this one ends.
-
-    After each batch it pauses for as long as the batch took, so that the hub serves others.
-    """
-    for _ in range(_BATCHES_OF_TASK):
-        started_at = clock.monotonic()
-        if not await _fill_batch(database):
-            return
-        await asyncio.sleep(clock.monotonic() - started_at)
-    async with database.transaction() as conn:
-        await schedule(conn)
+    """Fill in a part of the names; another task goes on where this one ends."""
+    await queue.run_batches(database, _fill_batch, schedule=schedule)
 
 
 async def _fill_batch(database: Database) -> bool:

@@ -16,7 +16,7 @@ from hublet.accounts.users import store as users
 from hublet.community.collections import store as collections
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import ThreadKind
-from hublet.core import clock, metadata, queue
+from hublet.core import metadata, queue
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
@@ -33,7 +33,6 @@ REFRESH = "search.refresh"
 FILL = "search.fill"
 # So many are written at once, and done again if the process dies.
 BATCH = 20
-_BATCHES_OF_TASK = 50
 _DONE = "done"
 # The next ids of a part after one, and what brings their documents in step.
 IdLister = Callable[[Reader, str], Awaitable[list[str]]]
@@ -238,17 +237,8 @@ class IndexFilling:
         return f"{part}, part {names.index(part) + 1} of {len(names)}"
 
     async def run(self, database: Database) -> None:
-        """Put a part of what a hub has into the index; another task goes on where this one ends.
-
-        After each batch it pauses for as long as the batch took, so that the hub serves others.
-        """
-        for _ in range(_BATCHES_OF_TASK):
-            started_at = clock.monotonic()
-            if not await self._fill_batch(database):
-                return
-            await asyncio.sleep(clock.monotonic() - started_at)
-        async with database.transaction() as conn:
-            await self.schedule(conn)
+        """Put a part of what a hub has into the index; another task goes on where this one ends."""
+        await queue.run_batches(database, self._fill_batch, schedule=self.schedule)
 
     async def _fill_batch(self, database: Database) -> bool:
         """Refresh the next documents, if there are any, and remember how far it went."""

@@ -37,6 +37,7 @@ from hublet.core.queue.tasks import (
     list_parked,
     next_due_of,
     retry_parked,
+    run_batches,
 )
 
 __all__ = [
@@ -74,4 +75,5 @@ __all__ = [
     "release_dead",
     "retry_delay",
     "retry_parked",
+    "run_batches",
 ]

@@ -1,5 +1,6 @@
 """Tasks: records, handlers, and SQL to add, count and unpark them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -29,6 +30,9 @@ class TaskHandler:
 
 
 handlers: dict[str, TaskHandler] = {}
+
+# Then the next task goes on, so that a worker that stops has little to wait for.
+_BATCHES_OF_TASK = 50
 
 
 QuickRun = TypeVar("QuickRun", bound=Callable[[Connection, Any], Awaitable[None]])
@@ -119,6 +123,25 @@ async def add_daily(conn: Connection, kind: str, *, delay: timedelta = timedelta
     """Add a task without a body, once for the day on which it is due; again changes nothing."""
     day = (clock.now() + delay).date().isoformat()
     await add(conn, NewTask(kind=kind, body="{}", key=f"{kind}.{day}", delay=delay))
+
+
+async def run_batches(
+    database: Database,
+    batch: Callable[[Database], Awaitable[bool]],
+    *,
+    schedule: Callable[[Connection], Awaitable[None]],
+) -> None:
+    """Do batches of long work until one returns False; after fifty, schedule a task for the rest.
+
+    After each it pauses for as long as the batch took, so that the hub serves others.
+    """
+    for _ in range(_BATCHES_OF_TASK):
+        started_at = clock.monotonic()
+        if not await batch(database):
+            return
+        await asyncio.sleep(clock.monotonic() - started_at)
+    async with database.transaction() as conn:
+        await schedule(conn)
 
 
 def _due_at(task: NewTask, now: int) -> int:

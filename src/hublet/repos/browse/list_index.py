@@ -47,7 +47,6 @@ _SCORES_AT_ONCE = 500
 
 # So many are written at once, and done again if the process dies.
 _BATCH = 20
-_BATCHES_OF_TASK = 50
 _FILLED_NAME = "list_index_filled"
 _DONE = "done"
 
@@ -182,17 +181,8 @@ async def is_filled(conn: Reader) -> bool:
 
 
 async def fill(database: Database) -> None:
-    """Fill in a part of the repositories; another task goes on where this one ends.
-
-    After each batch it pauses for as long as the batch took, so that the hub serves others.
-    """
-    for _ in range(_BATCHES_OF_TASK):
-        started_at = clock.monotonic()
-        if not await _fill_batch(database):
-            return
-        await asyncio.sleep(clock.monotonic() - started_at)
-    async with database.transaction() as conn:
-        await schedule_filling(conn)
+    """Fill in a part of the repositories; another task goes on where this one ends."""
+    await queue.run_batches(database, _fill_batch, schedule=schedule_filling)
 
 
 async def _fill_batch(database: Database) -> bool:
