@@ -551,6 +551,46 @@ async def test_private_repositories_of_each_owner_are_read_in_the_order_of_the_l
         assert "Seq Scan on repos" not in explainer.plan
 
 
+MANY = """
+WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 6000)
+INSERT INTO repos (id, type, owner_id, name, name_key, visibility, creator_id, tags, created_at,
+                   updated_at)
+SELECT CAST(n AS TEXT), 'model', CAST(n % 20 AS TEXT), CAST(n AS TEXT), CAST(n AS TEXT),
+    CASE WHEN n % 3 = 0 THEN 'private' ELSE 'public' END, '1', '[]', n, n
+FROM numbers
+"""
+
+
+@pytest.mark.parametrize(
+    ("reach", "seen"),
+    [
+        pytest.param({"readable": ("1", "2"), "administered": ("1", "2")}, {"1", "2"}, id="all"),
+        pytest.param({"readable": ("1", "2")}, {"1", "2"}, id="beside groups"),
+        pytest.param({"readable": ("1",), "where_created": ("2",)}, {"1"}, id="only created"),
+    ],
+)
+async def test_postgresql_expects_as_many_private_repositories_as_an_owner_has(
+    database: Database, reach: dict[str, Any], seen: set[str]
+) -> None:
+    among = {"readable": (), "where_created": (), "administered": ()} | reach
+    within = Reach(user_id="1", created_with="app", **among)
+    wanted, order = RepoFilter(type=RepoType.model), ListOrder()
+    async with database.transaction() as conn:
+        await conn.execute(MANY)
+        await conn.execute("ANALYZE")
+        explainer: Any = Explainer(conn, kind=database.kind)
+        await lists_store.list_of_type(explainer, wanted, within, order=order, after=None, limit=5)
+        found = await lists_store.list_of_type(
+            conn, wanted, within, order=order, after=None, limit=200
+        )
+
+    assert {repo.owner_id for repo in found if repo.visibility != "public"} == seen
+    if database.kind == "postgresql":
+        # Each has 100. Where it expects a few it reads them all and sorts them.
+        expected = re.findall(r"on repos r_[23] .*rows=(\d+)", explainer.plan)
+        assert sum(int(rows) > 50 for rows in expected) == len(seen), explainer.plan
+
+
 async def test_private_and_public_repositories_of_several_owners_are_in_one_order(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:

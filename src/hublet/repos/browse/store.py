@@ -117,11 +117,12 @@ def _private_parts(values: StatementValues, reach: Reach, filters: RepoFilter) -
     They are read together and sorted where they are few, or of one owner; and of whoever belongs to
     very many organizations, most of which have few.
     """
-    hidden = f"r.visibility <> 'public' AND {_reach_condition(values, reach)}"
     owners = sorted({*reach.readable, *reach.where_created})
     if len(owners) > _MOST_PARTS or filters.candidate_ids is not None or filters.author:
-        return [hidden]
-    return [f"r.owner_id = {values.put(owner)} AND {hidden}" for owner in owners]
+        conditions = [_reach_condition(values, reach)]
+    else:
+        conditions = [_owner_condition(values, reach, owner) for owner in owners]
+    return [f"r.visibility <> 'public' AND {condition}" for condition in conditions]
 
 
 async def list_visible(conn: Reader, repo_ids: Iterable[str], reach: Reach | None) -> list[Repo]:
@@ -335,10 +336,29 @@ def _reach_condition(values: StatementValues, reach: Reach) -> str:
         r.owner_id IN {owners}
         AND (r.owner_id IN {readable}
              OR (r.owner_id IN {created} AND r.created_with = {values.put(reach.created_with)}))
-        AND (r.resource_group_id IS NULL OR r.owner_id IN {values.put_list(reach.administered)}
-             OR r.resource_group_id IN (
-                SELECT m.resource_group_id FROM resource_group_members m
-                WHERE m.user_id = {values.put(reach.user_id)}))
+        AND (r.owner_id IN {values.put_list(reach.administered)}
+             OR {_group_condition(values, reach)})
+    """
+
+
+def _owner_condition(values: StatementValues, reach: Reach, owner_id: str) -> str:
+    """Return what `_reach_condition` says of one owner's repositories.
+
+    It names the owner once: told twice, PostgreSQL expects next to no rows, and sorts them all.
+    """
+    conditions = [f"r.owner_id = {values.put(owner_id)}"]
+    if owner_id not in reach.readable:
+        conditions.append(f"r.created_with = {values.put(reach.created_with)}")
+    if owner_id not in reach.administered:
+        conditions.append(f"({_group_condition(values, reach)})")
+    return " AND ".join(conditions)
+
+
+def _group_condition(values: StatementValues, reach: Reach) -> str:
+    return f"""
+        r.resource_group_id IS NULL
+        OR r.resource_group_id IN (SELECT m.resource_group_id FROM resource_group_members m
+                                   WHERE m.user_id = {values.put(reach.user_id)})
     """
 
 
