@@ -1,4 +1,4 @@
-"""Files of one repository, in folders of a thousand."""
+"""Files of one repository, a hundred in each folder, in ten folders of folders."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode
@@ -9,12 +9,13 @@ from hublet.core.paging import write_cursor
 from hublet.repos.browse.revisions import write_tree_cursor
 
 _REPO = "ada/engine"
-_PER_FOLDER = 1_000
+_PER_FOLDER = 100
+_IN_ROOT = 10
 _FILES_PER_COMMIT = 20_000
 
 
 class Files(Topic):
-    """Files in git; those of one folder are as many at every size but the smallest."""
+    """Files in git; the root and the folders of files hold as many at every size."""
 
     name = "files"
     sizes = (1_000, 10_000, 100_000)
@@ -26,7 +27,8 @@ class Files(Topic):
         for start in range(before, size, _FILES_PER_COMMIT):
             numbers = range(start, min(start + _FILES_PER_COMMIT, size))
             await self._commit({_path(number): b"%06d\n" % number for number in numbers})
-        self._size = size
+        # In the sixth of the ten folders.
+        self._middle = _path(size // 2 // 1_000 * 1_000 + 500)
 
     async def _commit(self, files: Mapping[str, bytes]) -> None:
         path = f"/api/models/{_REPO}/commit/main"
@@ -35,24 +37,25 @@ class Files(Topic):
 
     def operations(self) -> Mapping[str, Operation]:
         tree = f"/api/models/{_REPO}/tree/main"
-        middle = _path(self._size // 2)
-        behind = urlencode({"cursor": write_cursor(write_tree_cursor(self._head, middle))})
+        cursor = write_cursor(write_tree_cursor(self._head, self._middle))
+        behind = urlencode({"cursor": cursor})
         return {
             "page of the root": self.getting(tree),
             "page of all, in the middle": self.getting(f"{tree}?recursive=true&limit=100&{behind}"),
-            "one file": self.getting(f"/{_REPO}/resolve/main/{middle}"),
+            "one file": self.getting(f"/{_REPO}/resolve/main/{self._middle}"),
             "one path": Operation(run=self._ask_for_path),
             "a commit of one file": Operation(run=self._change_one),
         }
 
     async def _ask_for_path(self) -> None:
-        body = {"paths": [_path(self._size // 2)]}
+        body = {"paths": [self._middle]}
         await self.app.ask("POST", f"/api/models/{_REPO}/paths-info/main", body)
 
     async def _change_one(self) -> None:
         self._changes += 1
-        await self._commit({_path(self._size // 2): b"%08d\n" % self._changes})
+        await self._commit({self._middle: b"%08d\n" % self._changes})
 
 
 def _path(number: int) -> str:
-    return f"folder-{number // _PER_FOLDER:05}/{number:06}.txt"
+    folder = number // _PER_FOLDER
+    return f"folder-{folder % _IN_ROOT}/folder-{folder:05}/{number:06}.txt"
