@@ -19,7 +19,7 @@ from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 
 IN_THE_LOG = (b'"request"', b"unexpected error", b"task failed", b"worker started")
-_HALF_HOUR = 1_800_000_000
+_FIVE_MINUTES = 300_000_000
 LOUD = {
     "HUBLET_LOGS_LEVEL": "debug",
     "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": "100000",
@@ -203,10 +203,11 @@ def _execute(place: Place, statement: str) -> None:
 def _all_is_done(place: Place) -> bool:
     async def count() -> int:
         async with open_hub(place.settings) as database, database.read() as conn:
-            # What is due later, such as the next sweep, is always left to do.
+            # What is due later is always left to do: the next sweep, or to remove the log of a job
+            # that was put into an object storage ten minutes ago.
             tasks: int = await conn.fetch_value(
                 "SELECT count(*) FROM tasks WHERE parked_at IS NULL AND due_at < $1",
-                micros() + _HALF_HOUR,
+                micros() + _FIVE_MINUTES,
             )
             return await outbox.count_waiting(conn) + tasks
 
