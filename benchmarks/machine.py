@@ -48,6 +48,12 @@ def tied_to(core: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+def stolen_seconds() -> float:
+    """Return the processor time so far that the host gave to other machines instead of this one."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def describe_machine() -> dict[str, str]:
     """Return what a reader of the figures must know, each under its name."""
     return {

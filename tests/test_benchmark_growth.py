@@ -96,6 +96,7 @@ def test_a_soak_of_seconds_does_everything_and_fails_nothing() -> None:
     assert [row.subject for row in rows[:3]] == [
         f"soak: {what} in the last tenth, SQLite" for what in ("memory", "descriptors", "threads")
     ]
+    assert rows[3].subject == "soak: processor time in the last sixth, SQLite"
     assert all(row.ours > 0 for row in rows)
 
 

@@ -28,7 +28,7 @@ class Files(Topic):
             numbers = range(start, min(start + _FILES_PER_COMMIT, size))
             await self._commit({_path(number): b"%06d\n" % number for number in numbers})
         # In the sixth of the ten folders.
-        self._middle = _path(size // 2 // 1_000 * 1_000 + 500)
+        self._middle = _path(min(size // 2 // 1_000 * 1_000 + 500, size - 1))
 
     async def _commit(self, files: Mapping[str, bytes]) -> None:
         path = f"/api/models/{_REPO}/commit/main"
