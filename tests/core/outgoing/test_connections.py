@@ -124,6 +124,29 @@ async def test_calls_to_one_host_share_a_bounded_number_of_connections() -> None
     assert stranger.connections == 2
 
 
+async def test_calls_that_time_out_together_leave_their_turns_to_others() -> None:
+    """One ends while those that wait for its connection have been cancelled and not run yet."""
+
+    async def behave(talk: Talk) -> None:
+        request = await talk.listen()
+        if request.body == b"slow":
+            await talk.listen()
+        else:
+            await talk.say(OK)
+
+    async with (
+        OutgoingClient(settings(test_mode=True), per_host=2) as client,
+        serving(behave) as stranger,
+    ):
+        slow = replace(post(stranger.url, b"slow"), deadline_seconds=0.1)
+        late = await asyncio.gather(*(client.send(slow) for _ in range(8)))
+        quick = [post(stranger.url, b"quick") for _ in range(4)]
+        answers = await asyncio.gather(*(client.send(each) for each in quick))
+
+    assert {answer.reason for answer in late} == {FailureReason.timeout}
+    assert [answer.status for answer in answers] == [200] * 4
+
+
 def test_a_stage_is_reached_once() -> None:
     """When several addresses are dialled, connecting began with the first."""
     begun = outgoing_timings.start_timing()

@@ -91,16 +91,19 @@ class ConnectionPool:
             if turn.done() and not turn.cancelled():
                 self._leave(target, host)
             else:
-                host.waiting.remove(turn)
+                turn.cancel()
             raise
 
     def _leave(self, target: Destination, host: _HostConnections) -> None:
         """Let the next one in, who counts in the place of this one."""
-        if host.waiting:
-            host.waiting.popleft().set_result(None)
-        else:
-            host.used -= 1
-            self._forget_if_unused(target, host)
+        while host.waiting:
+            turn = host.waiting.popleft()
+            # Many who wait may give up together, and none of them has run since.
+            if not turn.done():
+                turn.set_result(None)
+                return
+        host.used -= 1
+        self._forget_if_unused(target, host)
 
     def _forget_if_unused(self, target: Destination, host: _HostConnections) -> None:
         if not (host.used or host.idle):
