@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from benchmarks.content import OWNER, Account, commit_body
 from benchmarks.figures import Goal, Row, Spoiled
@@ -13,17 +15,34 @@ from benchmarks.rounds import LoadTarget, alternate, request_bytes
 from benchmarks.workbench import Workbench
 from hublet.accounts.users import service as accounts
 from hublet.cli.local_hub import run_loop
+from hublet.core.clock import micros
 from hublet.core.config import Settings
+from hublet.core.database import Connection
+from hublet.jobs import service as jobs
+from hublet.jobs.access import get_access_of_creator, get_creator
+from hublet.jobs.logs.reader import log_path
+from hublet.jobs.records import Initiator, InitiatorType
+from hublet.jobs.requests import REQUEST_ADAPTER
 from hublet.login import sessions
 from hublet.login.browser import SESSION_COOKIE
 from hublet.login.records import Visitor
+from hublet.tokens import service as tokens
+from hublet.tokens.records import TokenRole
 
 _SERVER_TIME = Goal(aim=25, more_is_better=False, of="ours")
 _FIRST_VISIT = Goal(aim=100, more_is_better=False, of="ours")
 _REPO = "engine"
+_OTHER_REPO = "numbers"
 _PAGE = f"/{OWNER}/{_REPO}"
 _THREAD = f"{_PAGE}/discussions/1"
 _COMMENTS = 20
+_INBOX = "/notifications"
+# As many as the first page of an inbox shows.
+_UNREAD = 25
+_TITLE = re.compile(rb"Is \d+ a prime")
+_JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["true"]}
+_LINES = 2_000
+_LONGEST_SECONDS = 60.0
 _BROWSER = {"accept": "text/html", "accept-encoding": "gzip"}
 _KILOBYTE = 1000
 _STATIC = re.compile(rb'(?:href|src)="(/static/[^"#]+)')
@@ -61,17 +80,31 @@ datasets: [ada/numbers]
 """ + "".join(_SECTION.format(number=number) for number in range(18))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Ada, who looks at the pages, her job, and the token of somebody who writes to her."""
+
+    token: str
+    cookie: str
+    job_id: str
+    other_token: str
+
+
 def measure(bench: Workbench) -> Iterator[Row]:
-    """Repository and thread page: p50 and p99 of server time, processor time; a first visit."""
+    """Pages of a repository, a thread, a job and an inbox: p50, p99, processor time; a first visit."""
     site = bench.site("SQLite")
-    token, cookie = run_loop(_populate(site.settings()))
-    signed_in = _BROWSER | {"cookie": f"{SESSION_COOKIE}={cookie}"}
+    settings = site.settings()
+    reader = run_loop(_populate(settings))
+    _print_log(settings, reader.job_id)
+    signed_in = _BROWSER | {"cookie": f"{SESSION_COOKIE}={reader.cookie}"}
     with serving(site, core=bench.cores.server) as hub:
-        account = Account(hub=hub, token=token)
-        _fill(account)
+        _fill(Account(hub=hub, token=reader.token), Account(hub=hub, token=reader.other_token))
         readers = {"signed in": signed_in, "not signed in": _BROWSER}
         asked = {f"repository page, {name}": (_PAGE, headers) for name, headers in readers.items()}
         asked["thread page, signed in"] = (_THREAD, signed_in)
+        asked["job page, signed in"] = (f"/jobs/{OWNER}/{reader.job_id}", signed_in)
+        asked["inbox page, signed in"] = (_INBOX, signed_in)
+        _wait_for_inbox(hub.port, signed_in)
         for path, headers in asked.values():
             _open(hub.port, headers, path)
         targets = [
@@ -108,18 +141,40 @@ def measure(bench: Workbench) -> Iterator[Row]:
         yield _first_visit(hub.port, signed_in)
 
 
-async def _populate(settings: Settings) -> tuple[str, str]:
-    """Return a token of ada's, and the cookie of her browser."""
+async def _populate(settings: Settings) -> _Reader:
     async with opened(settings) as database:
         token = await a_token(database)
         async with database.transaction() as conn:
             ada = await accounts.get_user(conn, OWNER)
             visitor = Visitor(address="127.0.0.1", agent="benchmarks")
             _, cookie = await sessions.begin(conn, ada, visitor)
-    return token, cookie
+            grace = await accounts.create_user(conn, "grace")
+            _, other_token = await tokens.issue(
+                conn, user_id=grace.id, name="benchmarks", role=TokenRole.write
+            )
+            job_id = await _create_job(conn, ada.id)
+    return _Reader(token=token, cookie=cookie, job_id=job_id, other_token=other_token)
 
 
-def _fill(account: Account) -> None:
+async def _create_job(conn: Connection, user_id: str) -> str:
+    """Create a job that runs, as far as pages know: no worker claims it."""
+    job = await jobs.create(
+        conn,
+        access=await get_access_of_creator(conn, await get_creator(conn, user_id), user_id),
+        initiator=Initiator(type=InitiatorType.user, id=user_id),
+        request=REQUEST_ADAPTER.validate_python(_JOB),
+    )
+    await conn.execute("UPDATE jobs SET stage = 'RUNNING', due_at = NULL")
+    return job.id
+
+
+def _print_log(settings: Settings, job_id: str) -> None:
+    log, stamp = log_path(settings.database.data_dir, job_id), micros()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("".join(f"{stamp} step={n} loss=0.6521 lr=2.71e-04\n" for n in range(_LINES)))
+
+
+def _fill(account: Account, other: Account) -> None:
     account.create_repo(_REPO)
     files = {f"src/part-{number:02}.py": b"import torch\n" for number in range(60)}
     account.commit(_REPO, commit_body({"README.md": _CARD.encode(), **files}))
@@ -130,6 +185,22 @@ def _fill(account: Account) -> None:
     for number in range(_COMMENTS):
         body = {"comment": f"It does on **{number}** of them, see `src/part-{number:02}.py`."}
         account.send("POST", f"{path}/1/comment", json.dumps(body).encode())
+    account.create_repo(_OTHER_REPO)
+    for number in range(_UNREAD):
+        body = {"title": f"Is {number} a prime?", "description": "Please."}
+        other.send(
+            "POST", f"/api/models/{OWNER}/{_OTHER_REPO}/discussions", json.dumps(body).encode()
+        )
+
+
+def _wait_for_inbox(port: int, headers: dict[str, str]) -> None:
+    """Wait until the worker has put everything into the inbox."""
+    deadline = time.monotonic() + _LONGEST_SECONDS
+    plain = headers | {"accept-encoding": "identity"}
+    while len(set(_TITLE.findall(_open(port, plain, _INBOX)))) < _UNREAD:
+        if time.monotonic() > deadline:
+            raise Spoiled("The inbox is not full.")
+        time.sleep(0.05)
 
 
 def _open(port: int, headers: dict[str, str], path: str = _PAGE) -> bytes:
