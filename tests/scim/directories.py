@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -98,3 +99,8 @@ async def role_of(database: Database, organization: Organization, name: str) -> 
 def error_body(status: int, detail: str, scim_type: str | None = None) -> dict[str, Any]:
     named = {} if scim_type is None else {"scimType": scim_type}
     return {"schemas": [ERROR], "status": str(status), **named, "detail": detail}
+
+
+def last_modified(resource: dict[str, Any]) -> datetime:
+    """A whole second has no fraction, so times are not in the order of their texts."""
+    return datetime.fromisoformat(resource["meta"]["lastModified"])
