@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from hublet.core import batching, tracing
+from hublet.core import batching
 from hublet.core.batching import BulkCommit, GroupCommit, write_in_group
 from hublet.core.database import Connection, Database, DatabaseUnavailable, UniqueViolation
 from hublet.core.database.postgresql import PostgresDatabase
@@ -225,10 +225,7 @@ async def test_only_sqlite_gathers_the_writes_of_many_requests_in_one_commit(
     assert count == (1 if database.kind == "sqlite" else 4)
 
 
-async def test_what_a_shared_write_causes_belongs_to_the_trace_of_its_caller(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tracing, "is_on", lambda: True)
+async def test_a_shared_write_runs_in_the_context_of_its_caller(database: Database) -> None:
     caller: ContextVar[str] = ContextVar("caller")
 
     async def ask(name: str) -> str:

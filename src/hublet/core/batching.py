@@ -8,7 +8,6 @@ from contextvars import copy_context
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from hublet.core import tracing
 from hublet.core.clock import monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.retries import is_being_cancelled
@@ -127,13 +126,13 @@ async def write_in_group(database: Database, work: Callable[[Connection], Awaita
         async with database.transaction() as conn:
             return await work(conn)
     group = _groups.setdefault(database, GroupCommit(database))
-    return await group.run(_in_context_of_caller(work) if tracing.is_on() else work)
+    return await group.run(_in_context_of_caller(work))
 
 
 def _in_context_of_caller(
     work: Callable[[Connection], Awaitable[T]],
 ) -> Callable[[Connection], Awaitable[T]]:
-    """What the write causes belongs to the trace of who asked for it, not to that of the group."""
+    """What the write causes belongs to who asked for it: the trace, and the address in its links."""
     context = copy_context()
 
     async def run(conn: Connection) -> T:
