@@ -110,6 +110,16 @@ async def test_the_event_names_what_changed_at_the_top(ada: Headers, repo: ARepo
     ]
 
 
+async def test_the_name_of_a_large_file_may_leak_since_it_goes_into_the_attributes(
+    ada: Headers, repo: ARepo
+) -> None:
+    await repo.commit(ada, file("hf_.dat", b"x" * 11_000_000))
+
+    [event] = await published_events(repo.database, RepoContentUpdated)
+    assert "hf_.dat" in await repo.attributes()
+    assert event["may_leak"]
+
+
 async def test_the_card_stays_until_a_commit_changes_it(ada: Headers, repo: ARepo) -> None:
     await repo.commit(ada, file("README.md", CARD))
     head = await repo.commit(ada, file("a.txt", "1"))

@@ -147,6 +147,8 @@ class CommitIntake:
 
     def _apply(self, operation: Operation) -> None:
         _check_path(operation.path)
+        # Paths of large files go into .gitattributes.
+        self._may_leak = self._may_leak or self._credential_prefix in operation.path.encode()
         match operation:
             case AddFile(path=path):
                 self._seen.add(path)
