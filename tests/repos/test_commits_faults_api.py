@@ -112,6 +112,28 @@ async def test_races_without_end_are_given_up(
     assert await repo.state() == before
 
 
+async def test_a_commit_never_goes_into_a_copy_that_took_its_name_meanwhile(
+    client: httpx2.AsyncClient, ada: Headers, repo: ARepo
+) -> None:
+    await repo.commit(ada, file("a", "1"))
+    refs_before = await repo.refs()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield ndjson(header())
+        names = {"fromRepo": "ada/engine", "toRepo": "ada/old", "type": "model"}
+        await client.post("/api/repos/move", headers=ada, json=names)
+        copied = {"repository": "ada/engine"}
+        await client.post("/api/models/ada/old/duplicate", headers=ada, json=copied)
+        yield ndjson(file("b", "2"))
+
+    kind = {"content-type": "application/x-ndjson"}
+    response = await client.post(f"{repo.path}/commit/main", headers=ada | kind, content=body())
+
+    assert response.status_code == 404, response.text
+    assert await repo.refs() == refs_before
+    assert (await client.get(f"{repo.path}/tree/main", headers=ada)).status_code == 200
+
+
 async def test_a_transaction_that_fails_leaves_the_repository_as_it_was(
     ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

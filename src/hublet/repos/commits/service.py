@@ -191,13 +191,14 @@ class _CommitAttempts:
         key = (target.repo.id, target.ref)
         lock = _branch_locks.setdefault(key, asyncio.Lock())
         async with lock:
-            return await self._commit_with_retries(work)
+            return await self._commit_with_retries(work, target.repo)
 
-    async def _commit_with_retries(self, work: Workspace) -> _CommitOutcome:
+    async def _commit_with_retries(self, work: Workspace, repo: Repo) -> _CommitOutcome:
         for _ in range(ATTEMPTS):
             # The body may have taken hours, and what is built, or not, tells of the content.
             async with self._database.read() as conn:
                 target = await get_target(conn, self._caller, self._address)
+            _check_same(repo, target.repo)
             request, built, card = await self._build_with_pointers(work, target)
             if not built.is_new:
                 return _CommitOutcome(repo=target.repo, oid=built.oid, is_new=False)
@@ -258,6 +259,7 @@ class _CommitAttempts:
         else:
             # Where the branch is by now, the move of its ref tells.
             repo = await get_repo(conn, self._caller, self._address)
+        _check_same(target.repo, repo)
         await _keep_contents(conn, repo, request.lfs_files)
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None
@@ -283,6 +285,12 @@ class _CommitAttempts:
             oid=built.oid,
             pull_request_url=url,
         )
+
+
+def _check_same(before: Repo, after: Repo) -> None:
+    """Refuse when another repository has taken the name: the objects are not in its folder."""
+    if after.id != before.id:
+        raise RepoNotFound
 
 
 def _proposal(request: CommitRequest, target: CommitTarget, built: BuiltCommit) -> NewPullRequest:
