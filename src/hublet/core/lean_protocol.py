@@ -228,7 +228,9 @@ class LeanProtocol(HttpToolsProtocol):
         Such a request has no body and does not end its connection, and gets no task of its own.
         """
         self._left_now -= 1
-        if self.answer_now is not None and not self.flow.write_paused:
+        # With HTTP/1.0 every response ends its connection, and says so.
+        is_lasting = scope["http_version"] != "1.0"
+        if self.answer_now is not None and is_lasting and not self.flow.write_paused:
             parser: Any = self.parser
             if parser.should_keep_alive() and not parser.should_upgrade():
                 self._answer = self.answer_now(scope)

@@ -280,3 +280,17 @@ async def test_a_host_of_jobs_is_not_answered_by_the_hub(
 
     assert not head.startswith(b"HTTP/1.1 200 ")
     assert immediate == []
+
+
+async def test_a_client_of_http_1_0_is_told_each_time_that_its_connection_ends(
+    app: FastAPI, ada: Headers
+) -> None:
+    request = a_request(WHOAMI, ada | {"connection": "keep-alive"})
+    async with served(with_edge(app)) as (reader, writer):
+        # From now on the caller is known.
+        writer.write(request)
+        await read_response(reader)
+        writer.write(request.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        head, _ = await read_response(reader)
+        assert "connection: close" in head
+        assert await reader.read() == b""
