@@ -272,3 +272,17 @@ async def test_scopes_do_not_reach_the_networks(
     ada = await sign_in(database, "ada", scopes=["manage-repos"])
 
     assert (await client.get(PATH, headers=ada)).status_code == 403
+
+
+async def test_who_reaches_no_organization_sees_changes_of_their_own_at_once(
+    seen_from: From, database: Database, engines: None, ada: Headers
+) -> None:
+    await restrict(seen_from(INSIDE), ada)
+    outside = seen_from(OUTSIDE)
+    before = (await outside.get("/api/whoami-v2", headers=ada)).json()
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE users SET fullname = $1 WHERE name = $2", "Ada L.", "ada")
+    after = (await outside.get("/api/whoami-v2", headers=ada)).json()
+
+    assert before["orgs"] == after["orgs"] == []
+    assert [before["fullname"], after["fullname"]] == ["ada", "Ada L."]

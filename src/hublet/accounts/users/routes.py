@@ -125,14 +125,14 @@ async def whoami(request: Request) -> bytes:
     if (organization_id := caller.token.organization_id) is not None:
         # A token that is confined to an organization shows no other.
         rows = [row for row in rows if row["organization_id"] == organization_id]
-    if caller.blocked:
-        rows = reached_rows(rows, caller)
     # Rendered once for as long as the same rows come and the caller is remembered.
-    rendered_from = (database.hub.settings.base_url, [tuple(row) for row in rows])
+    base_url = database.hub.settings.base_url
+    rendered_from = (base_url, caller.blocked, [tuple(row) for row in rows])
     kept: tuple[Any, bytes] = caller.kept.get("whoami", (None, b""))
     before, body = kept
     if rendered_from != before:
-        body = _render(caller, rows, base_url=rendered_from[0])
+        reached = reached_rows(rows, caller) if caller.blocked else rows
+        body = _render(caller, reached, base_url=base_url)
         caller.kept["whoami"] = (rendered_from, body)
     return body
 
