@@ -98,11 +98,12 @@ class LeanCycle(RequestResponseCycle):
         else:
             self.expected_content_length -= len(body)
         head, self._head = self._head, b""
-        if head:
+        if head and body:
             # In one call of the system, which costs more than all else here.
             self.transport.writelines((head, body))
-        elif body:
-            self.transport.write(body)
+        elif head or body:
+            # An empty piece would never leave the buffer of asyncio (Python 3.12 and 3.13).
+            self.transport.write(head or body)
         if not more:
             if self.expected_content_length:
                 raise RuntimeError("Response content shorter than Content-Length")

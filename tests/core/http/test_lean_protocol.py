@@ -6,17 +6,20 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
+from unittest.mock import Mock, call
 
 import pytest
 import uvicorn
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from hublet.app import with_edge
 from hublet.core.config import ServerSettings, Settings
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.http import edge
+from hublet.core.lean_protocol import LeanCycle
 from hublet.serving import server_config
 from patience import SOON_SECONDS
 from people import Headers
@@ -175,6 +178,28 @@ async def test_a_connection_ends_when_it_was_idle_for_so_long_after_its_last_res
             await asyncio.sleep(0.8)
         assert not reader.at_eof()
         assert await reader.read() == b""
+
+
+async def test_a_response_without_a_body_hands_nothing_empty_to_the_transport() -> None:
+    # Since Python 3.12 the transport of asyncio would try to write it for ever.
+    transport = Mock()
+    cycle = LeanCycle(
+        scope=cast("Any", {"method": "GET"}),
+        transport=transport,
+        flow=FlowControl(transport),
+        logger=Mock(),
+        access_logger=Mock(),
+        access_log=False,
+        default_headers=[],
+        message_event=asyncio.Event(),
+        expect_100_continue=False,
+        keep_alive=True,
+        on_response=Mock(),
+    )
+    await cycle.send(start((b"content-length", b"0")))
+    await cycle.send(body(b""))
+
+    assert transport.mock_calls == [call.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")]
 
 
 @pytest.fixture
