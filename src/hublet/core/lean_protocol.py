@@ -30,8 +30,10 @@ _CHUNKED = b"transfer-encoding: chunked\r\n"
 _TOKEN_END = re.compile(rb"\s*,\s*")
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 _BODILESS = frozenset({204, 304})
-# Names of headers that were found fit to be sent, in small letters. Few applications have more.
+# Names of headers that were found fit to be sent, in small letters. Few applications have more, but
+# the ports of jobs pass on what they like.
 _MOST_NAMES = 1000
+_LONGEST_NAME = 64
 _names: dict[bytes, bytes] = {}
 
 
@@ -146,7 +148,7 @@ def _check_name(name: bytes) -> bytes:
     if HEADER_RE.search(name):
         raise RuntimeError("Invalid HTTP header name.")
     known = bytes(name).lower()
-    if len(_names) < _MOST_NAMES:
+    if len(_names) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
         _names[bytes(name)] = known
     return known
 

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from hublet.app import with_edge
+from hublet.core import lean_protocol
 from hublet.core.config import ServerSettings, Settings
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.http import edge
@@ -138,6 +139,15 @@ async def test_a_header_that_would_break_the_head_is_not_sent(header: tuple[byte
     async with served(answering(start(header), body(b""))) as (reader, writer):
         writer.write(a_request("/"))
         assert await reader.read() == b""
+
+
+async def test_a_long_name_of_a_header_is_sent_and_not_remembered() -> None:
+    name = b"x-" + b"a" * 10_000
+    async with served(answering(start((name, b"b")), body(b""))) as (reader, writer):
+        writer.write(a_request("/"))
+        assert b"\r\n" + name + b": b\r\n" in await reader.readuntil(b"\r\n\r\n")
+
+    assert name not in lean_protocol._names  # noqa: SLF001 - what is kept is the point.
 
 
 @pytest.mark.parametrize(("length", "content"), [(b"2", b"abc"), (b"4", b"abc")])
