@@ -15,6 +15,8 @@ import pytest
 import hublet
 from hublet import serving
 from hublet.core.config import load
+from hublet.core.startup import open_hub
+from hublet.first_start import provide_administrator
 from hublet.serving import listen, port_of
 from hublet.worker import Worker
 from patience import SOON_SECONDS
@@ -206,6 +208,20 @@ async def test_an_application_that_cannot_be_loaded_ends_the_process(start: Star
     assert start.task is not None
     with pytest.raises(ImportError, match=r"hublet\.nothing"):
         await start.task
+
+
+async def test_a_start_that_fails_leaves_the_first_administrator_to_the_next_one(
+    start: Start, tmp_path: Path
+) -> None:
+    start.error = ImportError("No module named 'hublet.nothing'")
+    start.may_load.set()
+    assert start.task is not None
+    with pytest.raises(ImportError):
+        await start.task
+
+    settings = load({"database.data_dir": tmp_path}, environ={})
+    async with open_hub(settings) as database:
+        assert await provide_administrator(database) is not None
 
 
 async def test_a_signal_during_the_start_ends_the_process(start: Start) -> None:

@@ -86,10 +86,14 @@ async def prepare(
         await list_index.schedule_scores(conn)
         await name_backfill.schedule(conn)
         await oauth_apps.provision_command_line(conn)
-        # An administrator who was disabled on purpose is not replaced.
-        if not creates_administrator or await accounts.has_administrator(conn):
-            return None
-        return await _create_administrator(conn)
+        return await _create_missing_administrator(conn) if creates_administrator else None
+
+
+async def provide_administrator(database: Database) -> FirstAdministrator | None:
+    """Create an administrator where there is none, and return it to be shown at once."""
+    async with database.transaction() as conn:
+        await claim(conn)
+        return await _create_missing_administrator(conn)
 
 
 async def claim(conn: Connection) -> None:
@@ -129,7 +133,10 @@ async def check_folder(database: Database) -> None:
         )
 
 
-async def _create_administrator(conn: Connection) -> FirstAdministrator:
+async def _create_missing_administrator(conn: Connection) -> FirstAdministrator | None:
+    # An administrator who was disabled on purpose is not replaced.
+    if await accounts.has_administrator(conn):
+        return None
     password = new_password()
     user = await _create_under_a_free_name(conn, password=password)
     _, token = await tokens.issue(conn, user_id=user.id, name="first start", role=TokenRole.write)

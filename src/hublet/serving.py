@@ -32,7 +32,12 @@ from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
 from hublet.core.switches import SiteWatcher
 from hublet.core.tracing import trace_requests, tracing
-from hublet.first_start import FirstAdministrator, check_folder, prepare
+from hublet.first_start import (
+    FirstAdministrator,
+    check_folder,
+    prepare,
+    provide_administrator,
+)
 from hublet.gateway.ports.hosts import PortHosts
 from hublet.gateway.ssh.listener import run_gateway
 from hublet.storage.object_store import probe_store
@@ -306,7 +311,7 @@ async def serve(
     settings = _with_node_url(settings)
     await asyncio.to_thread(probe_store, settings)
     async with tracing(settings), open_hub(settings) as database:
-        first = await prepare(database)
+        await prepare(database, creates_administrator=False)
         await check_folder(database)
         worker = Worker(database) if member.role == "all" else None
         async with working(database, worker):
@@ -318,6 +323,8 @@ async def serve(
                 # A signal may have come meanwhile.
                 if not server.should_exit:
                     async with running(database, worker, ssh=ssh, member=member) as app:
+                        # Not before nothing can fail any more: the password is shown once.
+                        first = await provide_administrator(database)
                         spare_collections()
                         gate.open(app)
                         when_ready(first)
