@@ -250,7 +250,7 @@ async def test_what_is_answered_at_once_is_the_same_as_what_has_a_task(
     assert left == [left[0], left[0] - 1, left[0] - 2]
 
 
-async def test_who_asks_too_often_is_refused_once_and_counted_once(
+async def test_who_asks_too_often_is_refused(
     app: FastAPI, ada: Headers, immediate: list[bool]
 ) -> None:
     settings = app.state.settings
@@ -270,12 +270,12 @@ def edge_limits(settings: Settings, **limits: int) -> Settings:
     return replace(settings, limits=replace(settings.limits, **limits))
 
 
-async def test_what_goes_wrong_at_once_is_told_as_usual(
+async def test_what_goes_wrong_at_once_is_told_and_counted_as_usual(
     app: FastAPI, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with served(with_edge(app)) as (reader, writer):
         writer.write(a_request(WHOAMI, ada))
-        await read_response(reader)
+        before, _ = await read_response(reader)
 
         def away() -> None:
             raise DatabaseUnavailable("gone")
@@ -285,6 +285,9 @@ async def test_what_goes_wrong_at_once_is_told_as_usual(
         head, _ = await read_response(reader)
 
     assert head.startswith("HTTP/1.1 503 ")
+    left = [int(found) for each in (before, head) for found in re.findall(r";r=(\d+);t", each)]
+    # It came twice, and counts once.
+    assert left == [left[0], left[0] - 1]
 
 
 async def test_many_requests_at_once_are_answered_in_their_order_and_leave_others_a_turn(
