@@ -8,7 +8,8 @@ import pytest
 
 from hublet.core.outgoing import FailureReason, OutgoingClient
 from hublet.core.outgoing import timings as outgoing_timings
-from outgoing_requests import post, settings
+from hublet.core.outgoing.http_connection import HttpConnection
+from outgoing_requests import names, post, settings
 from outgoing_servers import OK, Talk, answering, certificate, delaying, dropping, serving
 
 
@@ -145,6 +146,32 @@ async def test_calls_that_time_out_together_leave_their_turns_to_others() -> Non
 
     assert {answer.reason for answer in late} == {FailureReason.timeout}
     assert [answer.status for answer in answers] == [200] * 4
+
+
+async def test_a_call_that_ends_as_its_connection_opens_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trusted, tls = certificate(tmp_path, "hooks.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    made = HttpConnection.connection_made
+
+    def end_call(self: HttpConnection, transport: asyncio.Transport) -> None:
+        made(self, transport)
+        call.cancel()
+
+    async with (
+        OutgoingClient(settings(test_mode=True), resolve=names(["127.0.0.1"])) as client,
+        serving(answering(), tls=tls) as stranger,
+    ):
+        request = post(f"https://hooks.test:{stranger.port}/")
+        with monkeypatch.context() as patched:
+            patched.setattr(HttpConnection, "connection_made", end_call)
+            call = asyncio.create_task(client.send(request))
+            await asyncio.wait([call])
+        answer = await client.send(request)
+
+    assert call.cancelled()
+    assert answer.status == 200
 
 
 def test_a_stage_is_reached_once() -> None:

@@ -134,10 +134,12 @@ class Dialer:
             mark_stage("tls_begun")
             # Certificates are for names without the dot that ends a complete one.
             secured = {"ssl": self._tls, "server_hostname": target.host.rstrip(".")}
-        loop = asyncio.get_running_loop()
+        loop, connection = asyncio.get_running_loop(), HttpConnection()
         try:
-            _, connection = await loop.create_connection(HttpConnection, sock=connected, **secured)
+            await loop.create_connection(lambda: connection, sock=connected, **secured)
         except BaseException:
+            # It may be open just now: the transport, which says goodbye, must not read a closed socket.
+            connection.abort()
             connected.close()
             raise
         return connection

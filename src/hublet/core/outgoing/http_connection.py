@@ -61,6 +61,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self.idle_since = 0.0
         self._loop = asyncio.get_running_loop()
+        # None until the connection is made; nobody else has it before.
         self._transport: asyncio.Transport = None  # type: ignore[assignment]
         self._parser = HttpResponseParser(self)
         # Servers that are careless in these two ways are understood everywhere.
@@ -118,7 +119,8 @@ class HttpConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._is_spoilt = True
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def _finish(self) -> None:
         self._response = None
