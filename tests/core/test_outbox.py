@@ -95,6 +95,21 @@ async def test_a_reaction_gets_no_task_for_an_event_that_its_condition_leaves_ou
     assert sorted(tasks) == [("mend", '{"rows":3}'), ("mend", '{"rows":4}'), ("sell", '{"rows":4}')]
 
 
+async def test_an_event_that_this_version_cannot_read_holds_up_no_other(database: Database) -> None:
+    """As one of a version that is newer: its task fails, and is tried again, like any other."""
+
+    async def sell(_conn: Connection, _event: _Knitted) -> None: ...
+
+    reacts_to(_Knitted, when=lambda event: event.rows > 3)(sell)
+    async with database.transaction() as conn:
+        await publish(conn, _Knitted(rows=5))
+        await conn.execute("UPDATE outbox SET body = '{}'")
+        await publish(conn, _Knitted(rows=5))
+
+    assert await hand_on(database) == 2
+    assert [task.body for task in await claim(database)] == ["{}", '{"rows":5}']
+
+
 async def test_an_event_is_undone_with_the_change_it_tells_of(database: Database) -> None:
     with suppress(RollBack):
         async with database.transaction() as conn:
