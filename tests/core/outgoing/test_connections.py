@@ -103,6 +103,30 @@ async def test_a_new_connection_that_fails_is_not_tried_again(outgoing: Outgoing
     assert len(stranger.requests) == 1
 
 
+async def test_a_request_that_a_close_cuts_off_is_not_sent_again() -> None:
+    arrived = asyncio.Event()
+
+    async def behave(talk: Talk) -> None:
+        await talk.listen()
+        await talk.say(OK)
+        await talk.listen()
+        arrived.set()
+        await talk.listen()
+
+    async with (
+        OutgoingClient(settings(test_mode=True)) as client,
+        serving(behave) as stranger,
+    ):
+        await client.send(post(stranger.url, b"1"))
+        call = asyncio.create_task(client.send(post(stranger.url, b"2")))
+        await arrived.wait()
+        await client.close()
+        answer = await call
+
+    assert answer.reason is FailureReason.connection_failed
+    assert [request.body for request in stranger.requests] == [b"1", b"2"]
+
+
 async def test_an_answer_that_was_not_asked_for_is_not_taken_for_the_next(
     outgoing: OutgoingClient,
 ) -> None:

@@ -50,6 +50,10 @@ class ConnectionPool:
                 self._used[connection] = host
                 return connection
             connection.close()
+        if self._is_closed:
+            self._leave(target, host)
+            # What the close cut off must not go out again.
+            raise ConnectionAbortedError
         try:
             connection = await self._dialer.connect(target)
         except BaseException:
