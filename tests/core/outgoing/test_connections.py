@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hublet.core.outgoing import FailureReason, OutgoingClient
+from hublet.core.outgoing import FailureReason, OutgoingClient, connection_pool
 from hublet.core.outgoing import timings as outgoing_timings
 from hublet.core.outgoing.http_connection import HttpConnection
 from outgoing_requests import names, post, settings
 from outgoing_servers import OK, Talk, answering, certificate, delaying, dropping, serving
+from patience import SOON_SECONDS
 
 
 async def test_a_connection_is_kept_for_the_next_request(outgoing: OutgoingClient) -> None:
@@ -147,6 +148,39 @@ async def test_calls_to_one_host_share_a_bounded_number_of_connections() -> None
 
     assert [answer.status for answer in answers] == [200] * 10
     assert stranger.connections == 2
+
+
+async def test_a_request_that_goes_out_again_makes_no_connection_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_pool, "IDLE_SECONDS", 2 * SOON_SECONDS)
+    bodies: list[bytes] = []
+    closed = asyncio.Event()
+
+    async def behave(talk: Talk) -> None:
+        try:
+            while True:
+                bodies.append((await talk.listen()).body)
+                if bodies == [b"1", b"2"]:
+                    # The third waits for this connection, and gets the next one before the second does.
+                    return
+                await talk.say(OK)
+        except asyncio.IncompleteReadError:
+            closed.set()
+            raise
+
+    async with (
+        OutgoingClient(settings(test_mode=True), per_host=1) as client,
+        serving(behave) as stranger,
+    ):
+        await client.send(post(stranger.url, b"1"))
+        again, waiting = (client.send(post(stranger.url, body)) for body in (b"2", b"3"))
+        answers = await asyncio.gather(again, waiting)
+        async with asyncio.timeout(SOON_SECONDS):
+            await closed.wait()
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert bodies == [b"1", b"2", b"3", b"2"]
 
 
 async def test_calls_that_time_out_together_leave_their_turns_to_others() -> None:

@@ -50,6 +50,9 @@ class ConnectionPool:
                 self._used[connection] = host
                 return connection
             connection.close()
+        if host.used + len(host.idle) > self._per_host:
+            # A new one was wanted where others lie idle.
+            host.idle.pop(0).close()
         if self._is_closed:
             self._leave(target, host)
             # What the close cut off must not go out again.
