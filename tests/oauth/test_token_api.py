@@ -3,6 +3,7 @@
 import asyncio
 import json
 from base64 import urlsafe_b64decode
+from dataclasses import replace
 from datetime import timedelta
 from itertools import cycle
 from typing import Any
@@ -13,9 +14,12 @@ import pytest
 from fastapi import FastAPI
 
 from hublet.core import clock
+from hublet.core.config import called_address
 from hublet.core.database import Database
 from hublet.events import AccessEnded
-from hublet.oauth.grants.context import GrantContext
+from hublet.oauth import service
+from hublet.oauth.clients import ClientCredentials
+from hublet.oauth.grants.context import GrantContext, TokenRequest
 from hublet.oauth.id_tokens import at_hash
 from oauth.token_flows import (
     REDIRECT_URI,
@@ -596,6 +600,40 @@ async def test_requests_that_come_together_are_served_together_and_each_by_itsel
     ]
     assert [each.json()["name"] for each in whoami] == [f"user-{number}" for number in range(20)]
     assert transactions < 12
+
+
+@pytest.mark.parametrize("grant_type", ["authorization_code", "refresh_token"])
+async def test_requests_that_are_served_together_may_call_a_local_hub_by_different_names(
+    app: FastAPI,
+    client: httpx2.AsyncClient,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    grant_type: str,
+) -> None:
+    tested = await an_app(database)
+    values = {
+        name: redemption(await a_code(database, tested))
+        if grant_type == "authorization_code"
+        else {"refresh_token": (await tokens_of(client, database, tested))["refresh_token"]}
+        for name in ("localhost", "127.0.0.1")
+    }
+    settings = database.hub.settings
+    local = replace(settings, server=replace(settings.server, base_url=None))
+    monkeypatch.setattr(database, "hub", replace(database.hub, settings=local))
+    context = GrantContext(database, app.state.limiter)
+    credentials = ClientCredentials(client_id=tested.client_id)
+    # Remembered: so both come before either is served.
+    await context.clients.authenticate(credentials)
+
+    async def issued(name: str) -> dict[str, Any]:
+        called_address.set(f"http://{name}:8000")
+        parameters = {"grant_type": grant_type, "resource": f"http://{name}:8000", **values[name]}
+        request = TokenRequest(parameters=parameters, credentials=credentials, address="::1")
+        return await service.issue_tokens(context, request)
+
+    answers = await asyncio.gather(*map(issued, values))
+
+    assert all("access_token" in each for each in answers)
 
 
 async def test_several_processes_agree_on_who_redeems_a_code(

@@ -1,5 +1,6 @@
 """Token exchange (interface 5.4): an app of an organization acts for its members."""
 
+import asyncio
 import json
 from base64 import urlsafe_b64decode
 from dataclasses import replace
@@ -16,13 +17,17 @@ from hublet.accounts.records import OPERATOR, AuditFilter, Organization, Organiz
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
 from hublet.core import clock
+from hublet.core.config import called_address
 from hublet.core.database import Database
+from hublet.oauth import service
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import administration as apps
 from hublet.oauth.apps import store as organization_settings
+from hublet.oauth.clients import ClientCredentials
 from hublet.oauth.grants import token_exchange
+from hublet.oauth.grants.context import GrantContext, TokenRequest
 from hublet.oauth.records import Via
 from oauth.token_flows import EXCHANGE, TOKEN, TestApp, an_app, bearer, error_of, works
 from people import a_user, an_organization, sign_in
@@ -716,3 +721,25 @@ async def test_the_id_token_names_no_login(
     ada = await a_user(database, "ada")
     assert (claims["sub"], claims["aud"]) == (ada.id, tool.client_id)
     assert not {"auth_time", "amr", "nonce", "sid"} & claims.keys()
+
+
+async def test_exchanges_that_are_served_together_may_call_a_local_hub_by_different_names(
+    app: FastAPI, database: Database, tool: TestApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = database.hub.settings
+    local = replace(settings, server=replace(settings.server, base_url=None))
+    monkeypatch.setattr(database, "hub", replace(database.hub, settings=local))
+    context = GrantContext(database, app.state.limiter)
+    credentials = ClientCredentials(client_id=tool.client_id, secret=tool.secret, by_header=True)
+    # Remembered: so both come before either is served.
+    await context.clients.authenticate(credentials)
+
+    async def issued(address: str) -> dict[str, Any]:
+        called_address.set(address)
+        parameters = body(resource=address)
+        request = TokenRequest(parameters=parameters, credentials=credentials, address="::1")
+        return await service.issue_tokens(context, request)
+
+    answers = await asyncio.gather(issued("http://localhost:8000"), issued("http://127.0.0.1:8000"))
+
+    assert all("access_token" in each for each in answers)

@@ -31,12 +31,15 @@ class _CodeRequest:
     redirect_uri: str | None
     verifier: str | None
     request: TokenRequest
+    # As this request calls the hub; others of the bulk may call it otherwise.
+    base_url: str
     # None where only the code says which it is.
     app: OAuthApp | None
 
 
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
-    check_target(request, base_url=context.database.hub.settings.base_url)
+    base_url = context.database.hub.settings.base_url
+    check_target(request, base_url=base_url)
     verifier = request.find("code_verifier")
     if verifier is not None and not codes.is_verifier(verifier):
         raise invalid_request("code_verifier must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~")
@@ -47,6 +50,7 @@ async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
         redirect_uri=request.find("redirect_uri"),
         verifier=verifier,
         request=request,
+        base_url=base_url,
         app=await context.clients.authenticate(credentials) if credentials.is_given else None,
     )
     return await context.write_with_others(_redeem, code_request, key=value)
@@ -84,7 +88,7 @@ async def _check(
             return _invalid_code()
         if code.used_at is not None:
             return await _refuse_reuse(conn, code)
-        _check_binding(conn, app, code, code_request)
+        _check_binding(app, code, code_request)
     except OAuthError as error:
         return error
     if code.content.challenge and not codes.verifier_matches(
@@ -108,13 +112,11 @@ async def _get_app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
     return app
 
 
-def _check_binding(
-    conn: Connection, app: OAuthApp, code: AuthorizationCode, code_request: _CodeRequest
-) -> None:
+def _check_binding(app: OAuthApp, code: AuthorizationCode, code_request: _CodeRequest) -> None:
     if code.expires_at <= now():
         raise _invalid_code()
-    base_url = conn.hub.settings.base_url
-    check_resource(code_request.request, code.content.permission, base_url=base_url)
+    permission = code.content.permission
+    check_resource(code_request.request, permission, base_url=code_request.base_url)
     if code_request.redirect_uri != code.content.redirect_uri:
         raise invalid_grant("redirect_uri must be the one of the authorization request.")
     if code.content.challenge is None:

@@ -41,6 +41,8 @@ class _RefreshRequest:
     app: OAuthApp
     value: str
     request: TokenRequest
+    # As this request calls the hub; others of the bulk may call it otherwise.
+    base_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +56,11 @@ class _Usable:
 
 
 async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
-    check_target(request, base_url=context.database.hub.settings.base_url)
+    base_url = context.database.hub.settings.base_url
+    check_target(request, base_url=base_url)
     value = request.get("refresh_token")
     app = await context.clients.authenticate(request.credentials)
-    refresh_request = _RefreshRequest(app=app, value=value, request=request)
+    refresh_request = _RefreshRequest(app=app, value=value, request=request, base_url=base_url)
     return await context.write_with_others(_redeem, refresh_request, key=value)
 
 
@@ -65,11 +68,7 @@ async def _redeem(
     conn: Connection, requests: Sequence[_RefreshRequest]
 ) -> Sequence[GrantResult | OAuthError]:
     found = await issuance.lock_refresh_tokens(conn, [each.value for each in requests])
-    base_url = conn.hub.settings.base_url
-    checked = [
-        _check(request, refresh, base_url=base_url)
-        for request, refresh in zip(requests, found, strict=True)
-    ]
+    checked = [_check(*each) for each in zip(requests, found, strict=True)]
     # What ends an access ends it for all who come with a token of it.
     ended = await _end_reused(conn, [each for each in checked if isinstance(each, _Usable)])
     checked = [
@@ -82,15 +81,13 @@ async def _redeem(
     return [each if isinstance(each, OAuthError) else next(used) for each in checked]
 
 
-def _check(
-    refresh_request: _RefreshRequest, refresh: RefreshToken | None, *, base_url: str
-) -> _Usable | OAuthError:
+def _check(refresh_request: _RefreshRequest, refresh: RefreshToken | None) -> _Usable | OAuthError:
     app, request = refresh_request.app, refresh_request.request
     if refresh is None or refresh.access.permission.app_id != app.id or not refresh.is_alive:
         return _invalid_refresh_token()
     permission = refresh.access.permission
     try:
-        check_resource(request, permission, base_url=base_url)
+        check_resource(request, permission, base_url=refresh_request.base_url)
         scopes = requested_scopes(request.find("scope"), allowed=permission.scopes)
     except OAuthError as error:
         return error

@@ -79,6 +79,8 @@ async def _redeem_id_token(context: GrantContext, request: TokenRequest) -> Gran
 class _ExchangeRequest:
     app: OAuthApp
     request: TokenRequest
+    # As this request calls the hub; others of the bulk may call it otherwise.
+    base_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,10 @@ async def _redeem_email(context: GrantContext, request: TokenRequest) -> GrantRe
     limiter = context.limiter
     raise_when_exceeded(limiter.count(EXCHANGES, app.id))
     raise_when_exceeded(limiter.count(REFUSALS, app.id))
-    # Each is served for itself, so no two are the same.
-    exchange_request = _ExchangeRequest(app=app, request=request)
+    base_url = context.database.hub.settings.base_url
+    exchange_request = _ExchangeRequest(app=app, request=request, base_url=base_url)
     try:
+        # Each is served for itself, so no two are the same.
         result = await context.write_with_others(_redeem, exchange_request, key=id(request))
     except OAuthError as error:
         if error.error != "invalid_grant":
@@ -118,8 +121,7 @@ async def _redeem(
 ) -> Sequence[GrantResult | OAuthError]:
     """Make all checks, issue, and log every exchange, also those refused (interface 5.4, rule 6)."""
     all_terms = await store.list_terms(conn, {each.app.id for each in requests})
-    base_url = conn.hub.settings.base_url
-    checked = [_check(each, all_terms.get(each.app.id), base_url=base_url) for each in requests]
+    checked = [_check(each, all_terms.get(each.app.id)) for each in requests]
     issued = iter(await _issue(conn, [each for each in checked if isinstance(each, _Exchangeable)]))
     outcomes = [each if isinstance(each, OAuthError) else next(issued) for each in checked]
     await audit.record_many(conn, map(_audit_entry, requests, outcomes))
@@ -127,14 +129,14 @@ async def _redeem(
 
 
 def _check(
-    exchange_request: _ExchangeRequest, terms: ExchangeTerms | None, *, base_url: str
+    exchange_request: _ExchangeRequest, terms: ExchangeTerms | None
 ) -> _Exchangeable | OAuthError:
     app, request = exchange_request.app, exchange_request.request
     if terms is None or not terms.plan.has_service_accounts:
         return InvalidClient("The app is not allowed to use token exchange.")
     try:
         _check_parameters(request)
-        check_target(request, base_url=base_url)
+        check_target(request, base_url=exchange_request.base_url)
         scopes = requested_scopes(request.find("scope"), allowed=app.scopes)
         address_key = email_key(request.get("subject_token"))
     except OAuthError as error:
