@@ -18,7 +18,9 @@ from hublet.core.config import called_address
 from hublet.core.database import Database
 from hublet.events import AccessEnded
 from hublet.oauth import service
+from hublet.oauth.access import issuance
 from hublet.oauth.clients import ClientCredentials
+from hublet.oauth.errors import OAuthError
 from hublet.oauth.grants.context import GrantContext, TokenRequest
 from hublet.oauth.id_tokens import at_hash
 from oauth.token_flows import (
@@ -37,6 +39,7 @@ from oauth.token_flows import (
 )
 from outbox_events import published_events
 from people import Headers
+from scratch_database import wait_until
 
 
 async def test_a_public_app_redeems_a_code_with_its_client_id_and_pkce(
@@ -634,6 +637,60 @@ async def test_requests_that_are_served_together_may_call_a_local_hub_by_differe
     answers = await asyncio.gather(*map(issued, values))
 
     assert all("access_token" in each for each in answers)
+
+
+async def test_codes_that_come_again_and_refresh_tokens_lock_accesses_in_one_order(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database
+) -> None:
+    if database.kind == "sqlite":
+        pytest.skip("SQLite has one writer.")
+    tested = await an_app(database)
+    codes = [await a_code(database, tested) for _ in range(2)]
+    answers = [
+        (await client.post(TOKEN, data=redemption(code, client_id=tested.client_id))).json()
+        for code in codes
+    ]
+    async with database.read() as conn:
+        refresh_tokens = [
+            await issuance.find_refresh_token(conn, answer["refresh_token"]) for answer in answers
+        ]
+    of_access = {
+        token.access.id: (code, answer["refresh_token"])
+        for code, answer, token in zip(codes, answers, refresh_tokens, strict=True)
+        if token is not None
+    }
+    (_, first), (_, second) = (of_access[each] for each in sorted(of_access))
+    context = GrantContext(database, app.state.limiter)
+    credentials = ClientCredentials(client_id=tested.client_id)
+    # Remembered: so both come before either is served.
+    await context.clients.authenticate(credentials)
+
+    async with database.transaction() as refreshing:
+        await issuance.lock_refresh_tokens(refreshing, [first])
+        reused = asyncio.gather(
+            *(
+                service.issue_tokens(
+                    context,
+                    TokenRequest(
+                        parameters=redemption(of_access[each][0]),
+                        credentials=credentials,
+                        address="::1",
+                    ),
+                )
+                for each in sorted(of_access, reverse=True)
+            ),
+            return_exceptions=True,
+        )
+        await wait_until(lambda: _is_waiting(database))
+        await issuance.lock_refresh_tokens(refreshing, [second])
+
+    assert [type(each) for each in await reused] == [OAuthError] * 2
+    assert not await works(client, answers[0]["access_token"])
+
+
+async def _is_waiting(database: Database) -> bool:
+    async with database.read() as conn:
+        return bool(await conn.fetch_value("SELECT count(*) FROM pg_locks WHERE NOT granted"))
 
 
 async def test_several_processes_agree_on_who_redeems_a_code(

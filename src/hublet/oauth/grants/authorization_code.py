@@ -63,8 +63,10 @@ async def _redeem(
     checked = [
         await _check(conn, request, code) for request, code in zip(requests, found, strict=True)
     ]
-    redeemed = iter(await _issue(conn, [each for each in checked if isinstance(each, _Redeemable)]))
-    return [each if isinstance(each, OAuthError) else next(redeemed) for each in checked]
+    await _end_reused(conn, [each for each in checked if isinstance(each, _Reused)])
+    refused = [_invalid_code() if isinstance(each, _Reused) else each for each in checked]
+    redeemed = iter(await _issue(conn, [each for each in refused if isinstance(each, _Redeemable)]))
+    return [each if isinstance(each, OAuthError) else next(redeemed) for each in refused]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +77,16 @@ class _Redeemable:
     code: AuthorizationCode
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reused:
+    """A code that was used before, and what it gave then."""
+
+    access_id: str | None
+
+
 async def _check(
     conn: Connection, code_request: _CodeRequest, code: AuthorizationCode | None
-) -> _Redeemable | OAuthError:
+) -> _Redeemable | _Reused | OAuthError:
     """Check all rules; some refusals use up the code, or end what it gave."""
     if code is None:
         return _invalid_code()
@@ -87,7 +96,7 @@ async def _check(
             # It stays unused: otherwise any app could use up the codes of others.
             return _invalid_code()
         if code.used_at is not None:
-            return await _refuse_reuse(conn, code)
+            return _Reused(access_id=code.access_id)
         _check_binding(app, code, code_request)
     except OAuthError as error:
         return error
@@ -175,11 +184,13 @@ def _result(redeemed: _Redeemable, holder: Holder, unsaved: UnsavedTokens) -> Gr
     )
 
 
-async def _refuse_reuse(conn: Connection, code: AuthorizationCode) -> OAuthError:
-    """End the access of a used code: the second client may be a thief (RFC 6749, 4.1.2)."""
-    if code.access_id is not None:
-        await accesses.end(conn, [code.access_id], EndReason.reuse)
-    return _invalid_code()
+async def _end_reused(conn: Connection, reused: Sequence[_Reused]) -> None:
+    """End the accesses of used codes: the second client may be a thief (RFC 6749, 4.1.2).
+
+    All at once, so that they are locked in the order in which refreshes lock theirs.
+    """
+    access_ids = [each.access_id for each in reused if each.access_id is not None]
+    await accesses.end(conn, access_ids, EndReason.reuse)
 
 
 def _invalid_code() -> OAuthError:
