@@ -330,6 +330,27 @@ async def test_requests_with_one_key_do_not_share_a_transaction(
     assert work.bulks == [["a", "c"], ["b"]]
 
 
+async def test_requests_with_one_key_are_not_served_beside_each_other_either(
+    database: Database, work: Adding
+) -> None:
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("SQLite has one writer.")
+    bulk = BulkCommit[str, str](database, work, at_once=2)
+    work.held = held = Held()
+    first = asyncio.create_task(bulk.run("a", key="same"))
+    await held.begun.wait()
+    second = asyncio.create_task(bulk.run("b", key="same"))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(SOON_SECONDS):
+        await bulk.run("c", key="other")
+    assert work.bulks == [["a"], ["c"]]
+
+    held.let_go.set()
+    await asyncio.gather(first, second)
+
+    assert work.bulks == [["a"], ["c"], ["b"]]
+
+
 async def test_an_error_in_place_of_a_result_is_for_one_caller(
     database: Database, bulk: BulkCommit[str, str]
 ) -> None:

@@ -167,6 +167,8 @@ class BulkCommit(Generic[Request, Result]):
         self._work = work
         self._at_once = at_once
         self._waiting: list[_Queued] = []
+        # Keys of those that are served right now.
+        self._served: set[Hashable] = set()
         self._runners: set[asyncio.Task[Any] | None] = set()
 
     async def run(self, request: Request, *, key: Hashable) -> Result:
@@ -180,26 +182,36 @@ class BulkCommit(Generic[Request, Result]):
         bulk: list[_Queued] = []
         try:
             while bulk := self._take():
-                for each, result in zip(bulk, await self._commit(bulk), strict=True):
+                results = await self._commit(bulk)
+                self._served.difference_update(each.key for each in bulk)
+                for each, result in zip(bulk, results, strict=True):
                     _settle(each.outcome, result)
-        finally:
-            # Right here: who comes once nothing waits needs another runner.
-            self._runners.discard(asyncio.current_task())
+        except BaseException:
+            self._served.difference_update(each.key for each in bulk)
             # As above.
             left, self._waiting = [*bulk, *self._waiting], []
             for each in left:
                 _settle(each.outcome, DatabaseUnavailable("the bulk commit was cancelled"))
+            raise
+        finally:
+            # Right here: who comes once nothing waits needs another runner. Those left, if any, have
+            # the key of one whom another runner serves, and that runner looks once more.
+            self._runners.discard(asyncio.current_task())
 
     def _take(self) -> list[_Queued]:
-        """Take those that waited longest, one of each key; who was cancelled meanwhile is dropped."""
+        """Take those that waited longest, one of each key that is not served right now.
+
+        Who was cancelled meanwhile is dropped.
+        """
         bulk: dict[Hashable, _Queued] = {}
         left: list[_Queued] = []
         for each in self._waiting:
-            if each.key in bulk or len(bulk) == _LARGEST_BULK:
+            if each.key in bulk or each.key in self._served or len(bulk) == _LARGEST_BULK:
                 left.append(each)
             elif not each.outcome.done():
                 bulk[each.key] = each
         self._waiting = left
+        self._served.update(bulk)
         return list(bulk.values())
 
     async def _commit(self, bulk: list[_Queued]) -> Sequence[Any]:
