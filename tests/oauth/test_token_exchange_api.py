@@ -18,7 +18,7 @@ from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
 from hublet.core import clock
 from hublet.core.config import called_address
-from hublet.core.database import Database
+from hublet.core.database import Database, DatabaseUnavailable
 from hublet.oauth import service
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access import store as access_store
@@ -349,6 +349,23 @@ async def test_an_app_that_looks_for_people_is_slowed_down(
 
     assert [each.status_code for each in answers] == [200, 200, 200, 400, 400, 429]
     assert answers[-1].json()["error"] == "slow_down"
+
+
+async def test_an_app_looks_for_nobody_while_the_database_is_away(
+    client: httpx2.AsyncClient, database: Database, tool: TestApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_exchange, "REFUSALS", replace(token_exchange.REFUSALS, quota=1))
+
+    def away() -> object:
+        raise DatabaseUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        # Who the app is can be read all the same.
+        patch.setattr(database, "transaction", away)
+        failed = await client.post(TOKEN, data=body(), headers=tool.basic)
+    answer = await client.post(TOKEN, data=body(), headers=tool.basic)
+
+    assert (failed.status_code, answer.status_code) == (503, 200)
 
 
 async def test_exchanges_are_limited_for_each_app(

@@ -105,15 +105,16 @@ async def _redeem_email(context: GrantContext, request: TokenRequest) -> GrantRe
     raise_when_exceeded(limiter.count(REFUSALS, app.id))
     base_url = context.database.hub.settings.base_url
     exchange_request = _ExchangeRequest(app=app, request=request, base_url=base_url)
+    is_refused = False
     try:
         # Each is served for itself, so no two are the same.
-        result = await context.write_with_others(_redeem, exchange_request, key=id(request))
+        return await context.write_with_others(_redeem, exchange_request, key=id(request))
     except OAuthError as error:
-        if error.error != "invalid_grant":
-            limiter.refund(REFUSALS, app.id)
+        is_refused = error.error == "invalid_grant"
         raise
-    limiter.refund(REFUSALS, app.id)
-    return result
+    finally:
+        if not is_refused:
+            limiter.refund(REFUSALS, app.id)
 
 
 async def _redeem(
