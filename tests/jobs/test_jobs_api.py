@@ -194,6 +194,19 @@ async def test_a_list_may_be_of_stages_and_of_labels(
     assert await found("label=name=x&stage=SCHEDULING") == [both]
 
 
+async def test_a_list_may_be_asked_for_with_any_number_of_labels(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    await run(client, ada, labels={"name": "x"})
+    labels = "&".join(f"label=name{number}=x" for number in range(2000))
+
+    for query in (labels, f"stage=SCHEDULING&{labels}"):
+        listed = await client.get(f"{PATH}?{query}", headers=ada)
+        counted = await client.get(f"{PATH}/count?{query}", headers=ada)
+        assert (listed.status_code, listed.json()) == (200, [])
+        assert (counted.status_code, counted.json()) == (200, {"count": 0})
+
+
 async def test_what_a_list_is_asked_for_must_be_readable(
     client: httpx2.AsyncClient, ada: Headers
 ) -> None:
