@@ -100,9 +100,12 @@ class StageChange:
     def makes_due(self) -> bool:
         """Whether the job can be claimed again now, or another one in its place.
 
-        An attempt that ran keeps its capacity until it is cleared away.
+        An attempt that ran keeps its capacity until it is cleared away. A refused job makes room in
+        the part of the queue that is looked at.
         """
-        return self.releases_lease or (self.ending is not None and self.ending.never_began)
+        if self.releases_lease or self.trigger is Trigger.refused:
+            return True
+        return self.ending is not None and self.ending.never_began
 
     @property
     def is_retry(self) -> bool:

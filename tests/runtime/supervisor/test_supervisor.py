@@ -164,6 +164,20 @@ async def test_a_job_that_cannot_begin_gives_its_place_away_at_once(
             await reaches(database, job_id, "ERROR")
 
 
+async def test_jobs_that_are_refused_hold_up_none_behind_them(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_with_room
+    monkeypatch.setattr(scheduling, "_JOBS_PER_OWNER", 2)
+    jobs = [await a_job(database) for _ in range(5)]
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE users SET disabled_at = 1")
+    wait_for_wakes_alone(database)
+    async with at_work(database, runner):
+        for job_id in jobs:
+            await reaches(database, job_id, "ERROR")
+
+
 async def test_the_next_attempt_and_a_job_that_was_handed_back_wait_for_no_look(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
