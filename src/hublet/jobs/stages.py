@@ -100,12 +100,13 @@ class StageChange:
     def makes_due(self) -> bool:
         """Whether the job can be claimed again now, or another one in its place.
 
-        An attempt that ran keeps its capacity until it is cleared away. A refused job makes room in
-        the part of the queue that is looked at.
+        An attempt that was seen to end keeps its capacity until it is cleared away. A refused job
+        makes room in the part of the queue that is looked at.
         """
         if self.releases_lease or self.trigger is Trigger.refused:
             return True
-        return self.ending is not None and self.ending.never_began
+        ending = self.ending
+        return ending is not None and (ending.never_began or ending.ended_at is None)
 
     @property
     def is_retry(self) -> bool:

@@ -178,6 +178,25 @@ async def test_jobs_that_are_refused_hold_up_none_behind_them(
             await reaches(database, job_id, "ERROR")
 
 
+async def test_a_launch_that_never_ends_gives_its_place_away_when_it_is_canceled(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    set_jobs(database, concurrent=1)
+    wait_for_wakes_alone(database)
+    runner.launch_gate = asyncio.Event()
+
+    async def are_ordered(*jobs: str) -> bool:
+        return set(runner.orders) == {(job_id, 1) for job_id in jobs}
+
+    async with at_work(database, runner):
+        first, second = [await a_job(database) for _ in range(2)]
+        await wait_until(lambda: are_ordered(first))
+        await cancel(database, first)
+        clock.move(timedelta(minutes=1))
+        await wait_until(lambda: are_ordered(first, second))
+
+
 async def test_the_next_attempt_and_a_job_that_was_handed_back_wait_for_no_look(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
