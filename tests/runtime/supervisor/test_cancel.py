@@ -10,7 +10,7 @@ from hublet.core.database import Database
 from hublet.jobs.service import transition
 from hublet.jobs.stages import UNCONFIRMED, StageChange, Trigger
 from hublet.runtime.errors import CannotRunYet
-from hublet.runtime.supervisor import store
+from hublet.runtime.supervisor import runner_calls, store
 from hublet.runtime.supervisor.supervisor import Supervisor
 from patience import SOON_SECONDS
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of
@@ -213,6 +213,15 @@ async def test_a_sweep_goes_on_while_a_runner_is_away_and_ends_nothing_then(
 
     assert runner.attempts[job_id, 1].stops == 0
     assert runner.removed == []
+
+
+async def test_a_runner_that_never_lists_its_attempts_does_not_hold_up_a_sweep(
+    supervisor: Supervisor, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_calls, "TIMEOUT_SECONDS", 0.001)
+    runner.answer_gate = asyncio.Event()
+
+    await asyncio.wait_for(supervisor.sweep(), SOON_SECONDS)
 
 
 async def test_a_runner_that_never_answers_does_not_hold_up_a_cancel(

@@ -26,7 +26,8 @@ async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECON
 async def list_handles(runner: Runner) -> list[str] | None:
     """Return the handles of the attempts that the runner has; None when it cannot tell."""
     try:
-        return await runner.handles()
+        async with asyncio.timeout(TIMEOUT_SECONDS * 12):
+            return await runner.handles()
     except Exception as error:  # noqa: BLE001 - a cluster may be away, and is asked again
         log.warning("a runner could not list its attempts", error=_describe(error))
         return None
