@@ -1,6 +1,7 @@
 """Somebody wants a job to end: it does, within a bound, whatever the runner does."""
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -264,6 +265,40 @@ async def test_a_launch_that_goes_on_is_left_at_the_bound_and_cleared_later(
 
     assert runner.removed == [handle_of(job_id, 1)]
     assert [stage for stage, _ in await events(database, job_id)][-1] == "CANCELED"
+
+
+@dataclass(slots=True)
+class _Measured(ScriptedRunner):
+    """Notes whose usage it was asked for."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def usage(self, handle: str) -> None:
+        self.asked.append(handle)
+
+
+async def test_what_is_launched_after_the_bound_is_not_measured_for_ever(
+    database: Database,
+) -> None:
+    runner = _Measured(launch_gate=asyncio.Event())
+    supervisor = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    await supervisor.step_all()
+    await cancel(database, job_id)
+    later(13)
+    await supervisor.step_all()
+
+    assert runner.launch_gate is not None
+    runner.launch_gate.set()
+    async with asyncio.timeout(SOON_SECONDS):
+        while not (await attempts(database, job_id))[0]["handle"]:
+            await asyncio.sleep(0.01)
+    await supervisor.sweep()
+    await supervisor.sweep()
+    await supervisor.sample()
+
+    assert runner.removed == [handle_of(job_id, 1)]
+    assert runner.asked == []
 
 
 async def test_what_the_runner_takes_over_after_the_cancel_is_stopped(

@@ -215,9 +215,13 @@ class JobStepper:
             await self._launches.cancel(held.job.id)
             return await self._apply(held, _cancel_unstarted)
         if is_past:
-            return await self._apply(
+            seconds = await self._apply(
                 held, lambda _: [transitions.unconfirmed_cancel(attempt, at=micros())]
             )
+            if seconds is None:
+                # What is launched even now belongs to no job, and is cleared away by a sweep.
+                self._launches.leave(held.job.id)
+            return seconds
         if not attempt.handle:
             return await self._cancel_launch(held, attempt)
         runner, patience = self._runner_of(attempt), _CANCEL_PATIENCE_SECONDS
