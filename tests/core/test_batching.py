@@ -1,18 +1,28 @@
 """Small writes share a commit; each caller hears of its own."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from pathlib import Path
+from weakref import ref
 
 import pytest
 
 from hublet.core import batching
 from hublet.core.batching import BulkCommit, GroupCommit, write_in_group
-from hublet.core.database import Connection, Database, DatabaseUnavailable, UniqueViolation
+from hublet.core.config import load
+from hublet.core.database import (
+    Connection,
+    Database,
+    DatabaseUnavailable,
+    UniqueViolation,
+    open_database,
+)
 from hublet.core.database.postgresql import PostgresDatabase
 from patience import SOON_SECONDS
-from scratch_database import notes_of, notes_table
+from scratch_database import hub_of, notes_of, notes_table
 
 
 @pytest.fixture(autouse=True)
@@ -223,6 +233,23 @@ async def test_only_sqlite_gathers_the_writes_of_many_requests_in_one_commit(
     assert [type(outcome) for outcome in outcomes] == [int, int, UniqueViolation, int]
     assert await notes_of(database) == ["a", "b", "c"]
     assert count == (1 if database.kind == "sqlite" else 4)
+
+
+async def test_nothing_is_kept_of_a_database_that_nobody_has_any_more(tmp_path: Path) -> None:
+    settings = load({"database.data_dir": tmp_path}, environ={})
+    async with open_database(hub_of(settings)) as database:
+        await write_in_group(database, adding_nothing)
+    forgotten = ref(database)
+    del database
+    # The task of the group ends.
+    await asyncio.sleep(0)
+    gc.collect()
+
+    assert forgotten() is None
+
+
+async def adding_nothing(conn: Connection) -> None:
+    await conn.fetch_value("SELECT 1")
 
 
 async def test_a_shared_write_runs_in_the_context_of_its_caller(database: Database) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextvars import copy_context
 from typing import Any, Generic, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from hublet.core.clock import monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable
@@ -34,7 +34,8 @@ class GroupCommit:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        # Whoever waits for a write has the database; `_groups` must not keep those that nobody has.
+        self._database = ref(database)
         self._waiting: list[_Waiting] = []
         self._runner: asyncio.Task[None] | None = None
 
@@ -65,8 +66,11 @@ class GroupCommit:
                 _settle(outcome, DatabaseUnavailable("the group commit was cancelled"))
 
     async def _commit(self, group: list[_Waiting]) -> list[Any]:
+        database = self._database()
+        if database is None:
+            return [DatabaseUnavailable("the database is closed")] * len(group)
         try:
-            async with self._database.transaction() as conn:
+            async with database.transaction() as conn:
                 return await _attempt_all(conn, group)
         except Exception as error:  # noqa: BLE001 - every caller of the group must hear of it
             return [error] * len(group)

@@ -170,18 +170,26 @@ async def test_an_answer_that_comes_too_late_is_nobodys(outgoing: OutgoingClient
     assert stranger.connections == 2
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_request_that_is_answered_early_ends_its_connection(
-    outgoing: OutgoingClient,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
+    trusted, tls = certificate(tmp_path, "hooks.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+
     async def behave(talk: Talk) -> None:
         # It answers to the first bytes, and reads no more.
         await talk.listen_to_head()
         await talk.say(b"HTTP/1.1 413 Too much\r\nContent-Length: 0\r\n\r\n")
         await asyncio.sleep(60)
 
-    async with serving(behave) as stranger:
-        large = post(stranger.url, bytes(20_000_000), deadline_seconds=SOON_SECONDS)
-        answers = [await outgoing.send(large) for _ in range(2)]
+    async with (
+        OutgoingClient(settings(test_mode=True), resolve=names(["127.0.0.1"])) as client,
+        serving(behave, tls=tls if scheme == "https" else None) as stranger,
+    ):
+        url = f"{scheme}://hooks.test:{stranger.port}/"
+        large = post(url, bytes(20_000_000), deadline_seconds=SOON_SECONDS)
+        answers = [await client.send(large) for _ in range(2)]
 
     assert [answer.status for answer in answers] == [413, 413]
     assert stranger.connections == 2

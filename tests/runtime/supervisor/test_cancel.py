@@ -219,7 +219,7 @@ async def test_a_sweep_goes_on_while_a_runner_is_away_and_ends_nothing_then(
 async def test_a_runner_that_never_lists_its_attempts_does_not_hold_up_a_sweep(
     supervisor: Supervisor, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_calls, "TIMEOUT_SECONDS", 0.001)
+    monkeypatch.setattr(runner_calls, "LIST_TIMEOUT_SECONDS", 0.001)
     runner.answer_gate = asyncio.Event()
 
     await asyncio.wait_for(supervisor.sweep(), SOON_SECONDS)

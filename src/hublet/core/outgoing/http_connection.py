@@ -17,6 +17,8 @@ MAX_HEADER_BYTES = 8190
 MAX_INTERIM_RESPONSES = 16
 # Besides a line of that length one read of the event loop may be held.
 _MAX_LINE_BYTES = MAX_HEADER_BYTES + 16
+# So much the buffers of the system take, whatever the other side does.
+_MOST_SENT_AT_ONCE = 16_384
 _FIRST_FINAL = 200
 _SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = frozenset({_SWITCHING_PROTOCOLS, 204, 304})
@@ -105,6 +107,9 @@ class HttpConnection(asyncio.Protocol):
         self._interim = 0
         waiter = self._waiter = self._loop.create_future()
         self._transport.write(request)
+        if len(request) > _MOST_SENT_AT_ONCE and self._transport.get_extra_info("sslcontext"):
+            # Whether all of it has left by then, a transport with TLS does not tell.
+            self._is_spoilt = True
         try:
             await waiter
         except BaseException:

@@ -9,6 +9,8 @@ from hublet.runtime.records import Runner
 log = get_logger("jobs")
 
 TIMEOUT_SECONDS = 5.0
+# A cluster may have very many, and only the sweep waits for it.
+LIST_TIMEOUT_SECONDS = 60.0
 
 
 async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECONDS) -> Observation:
@@ -26,7 +28,7 @@ async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECON
 async def list_handles(runner: Runner) -> list[str] | None:
     """Return the handles of the attempts that the runner has; None when it cannot tell."""
     try:
-        async with asyncio.timeout(TIMEOUT_SECONDS * 12):
+        async with asyncio.timeout(LIST_TIMEOUT_SECONDS):
             return await runner.handles()
     except Exception as error:  # noqa: BLE001 - a cluster may be away, and is asked again
         log.warning("a runner could not list its attempts", error=_describe(error))
@@ -57,7 +59,7 @@ async def stop(
 async def remove(runner: Runner, handle: str) -> bool:
     """Clear away what is left of an attempt; False when that has to be retried."""
     try:
-        async with asyncio.timeout(TIMEOUT_SECONDS * 12):
+        async with asyncio.timeout(LIST_TIMEOUT_SECONDS):
             await runner.remove(handle)
     except Exception as error:  # noqa: BLE001 - it is asked again until it succeeds
         log_runner_failure("a runner could not clear an attempt away", handle, error)
