@@ -4,8 +4,10 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import platform
 import shutil
+import sysconfig
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +31,9 @@ def architecture() -> str:
 
 
 def needed(program: str) -> str:
-    """Return where a program is; skip the test, and say why, where it is missing."""
-    found = shutil.which(program)
+    """Return where a program is, which a wheel or this machine has; skip the test, and say why, where it is missing."""
+    folders = sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)
+    found = shutil.which(program, path=os.pathsep.join(folders))
     if found is None:
         pytest.skip(f"{program} is not installed.")
     return found

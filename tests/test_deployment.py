@@ -1,8 +1,7 @@
-"""What operators deploy: the chart, units of systemd, compose and its proxy, checked by their tools."""
+"""What operators deploy: image, chart, units of systemd, compose and its proxy, checked by their tools."""
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import pytest
 import yaml
 from lightkube.codecs import from_dict
 
+from oci_images import needed
+
 ROOT = Path(__file__).parent.parent
 CHART = ROOT / "deploy" / "helm" / "hublet"
 UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
@@ -18,11 +19,6 @@ UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
 YOUNG_KEYS = {"DelegateSubgroup"}
 # What the chart cannot do without.
 LEAST = {"hub": {"baseUrl": "https://hub.example.com"}, "existingSecret": "hub"}
-
-
-def needs(program: str) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed.")
 
 
 def test_every_variable_in_a_sample_is_a_setting() -> None:
@@ -34,14 +30,14 @@ def test_every_variable_in_a_sample_is_a_setting() -> None:
 
 
 def test_units_of_systemd_are_understood(tmp_path: Path) -> None:
-    needs("systemd-analyze")
+    analyze = needed("systemd-analyze")
     for unit in UNITS:
         # The program is not installed where tests run.
         text = unit.read_text().replace("/opt/hublet/bin/hublet", "/bin/true")
         (tmp_path / unit.name).write_text(text)
 
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", *(tmp_path / unit.name for unit in UNITS)],
+        [analyze, "verify", "--man=no", *(tmp_path / unit.name for unit in UNITS)],
         capture_output=True,
         text=True,
         check=False,
@@ -52,7 +48,7 @@ def test_units_of_systemd_are_understood(tmp_path: Path) -> None:
 
 
 def test_the_proxy_of_compose_is_understood(tmp_path: Path) -> None:
-    needs("nginx")
+    nginx = needed("nginx")
     sample = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
     (tmp_path / "nginx.conf").write_text(
         f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}} http {{ access_log off; "
@@ -65,7 +61,7 @@ def test_the_proxy_of_compose_is_understood(tmp_path: Path) -> None:
     )
 
     done = subprocess.run(
-        ["nginx", "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"],
+        [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"],
         capture_output=True,
         text=True,
         check=False,
@@ -97,6 +93,13 @@ def test_the_image_runs_as_somebody_and_asks_for_its_health() -> None:
     assert [line for line in lines if line.startswith("FROM ")][-1] == "FROM scratch"
 
 
+def test_the_containerfile_has_no_faults() -> None:
+    done = subprocess.run(
+        [needed("hadolint"), ROOT / "Containerfile"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 VALUES: dict[str, dict[str, Any]] = {
     "as little as possible": {},
     "a bucket": {"storage": {"url": "s3://hub/content?endpoint=https://s3.example.com"}},
@@ -121,11 +124,13 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 def helm(*arguments: str, values: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
-    needs("helm")
     file = folder / "values.yaml"
     file.write_text(json.dumps(values))
     return subprocess.run(
-        ["helm", *arguments, "--values", file], capture_output=True, text=True, check=False
+        [needed("helm"), *arguments, "--values", file],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
