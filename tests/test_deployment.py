@@ -10,6 +10,7 @@ import pytest
 import yaml
 from lightkube.codecs import from_dict
 
+from hublet.core.config import Settings
 from oci_images import needed
 
 ROOT = Path(__file__).parent.parent
@@ -198,6 +199,27 @@ def test_values_decide_which_objects_there_are(
     assert not_there not in objects
 
 
+def test_a_pod_has_room_for_its_cache_and_the_largest_upload(tmp_path: Path) -> None:
+    objects = rendered(VALUES["a bucket"], tmp_path)
+
+    cache = int(objects["ConfigMap/hub-settings"]["data"]["HUBLET_STORAGE_CACHE_BYTES"])
+    for role in ("api", "worker"):
+        volumes = objects[f"Deployment/hub-{role}"]["spec"]["template"]["spec"]["volumes"]
+        (folder,) = (each["emptyDir"] for each in volumes if each["name"] == "data")
+        assert int(folder["sizeLimit"]) - cache >= Settings().limits.file_bytes
+
+
+def test_the_room_of_a_pod_is_said_by_the_same_values_as_its_cache() -> None:
+    """The same without Helm."""
+    storage = yaml.safe_load((CHART / "values.yaml").read_text())["storage"]
+    helpers = (CHART / "templates" / "_helpers.tpl").read_text()
+    settings = (CHART / "templates" / "configmap.yaml").read_text()
+
+    assert storage["uploadBytes"] >= Settings().limits.file_bytes
+    assert "sizeLimit: {{ add .Values.storage.cacheBytes .Values.storage.uploadBytes" in helpers
+    assert "HUBLET_STORAGE_CACHE_BYTES: {{ int64 .Values.storage.cacheBytes" in settings
+
+
 def test_an_autoscaler_and_the_deployment_do_not_fight_over_replicas(tmp_path: Path) -> None:
     objects = rendered(VALUES["more nodes by load"], tmp_path)
     assert "replicas" not in objects["Deployment/hub-api"]["spec"]
@@ -211,6 +233,7 @@ def test_an_autoscaler_and_the_deployment_do_not_fight_over_replicas(tmp_path: P
         ({"existingSecret": ""}, "existingSecret names the Secret"),
         ({"hub": {"baseUrl": "hub.example.com"}}, "baseUrl"),
         ({"storage": {"url": "gs://bucket"}}, "url"),
+        ({"storage": {"cacheSize": "20Gi"}}, "cacheSize"),
         ({"hub": LEAST["hub"] | {"colour": "red"}}, "colour"),  # type: ignore[operator]
         ({"hub": LEAST["hub"] | {"settings": {"PATH": "/"}}}, "PATH"),  # type: ignore[operator]
     ],

@@ -45,7 +45,7 @@ capabilities:
 - name: data
 {{- if .Values.storage.url }}
   emptyDir:
-    sizeLimit: {{ .Values.storage.cacheSize }}
+    sizeLimit: {{ add .Values.storage.cacheBytes .Values.storage.uploadBytes | quote }}
 {{- else }}
   persistentVolumeClaim:
     claimName: {{ .Values.storage.volume.existingClaim | default (printf "%s-data" .Release.Name) }}
