@@ -48,28 +48,6 @@ def test_units_of_systemd_are_understood(tmp_path: Path) -> None:
     assert [line for line in told if not any(key in line for key in YOUNG_KEYS)] == []
 
 
-def test_the_proxy_of_compose_is_understood(tmp_path: Path) -> None:
-    nginx = needed("nginx")
-    sample = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
-    (tmp_path / "nginx.conf").write_text(
-        f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}} http {{ access_log off; "
-        + "".join(
-            f"{kind}_temp_path {tmp_path}/{kind}; "
-            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        + re.sub(r"node-\d", "127.0.0.1", sample).replace("listen 80;", "listen 127.0.0.1:8080;")
-        + "}"
-    )
-
-    done = subprocess.run(
-        [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_every_process_of_compose_is_confined() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 
@@ -114,7 +92,8 @@ VALUES: dict[str, dict[str, Any]] = {
     "more nodes by load": {"api": {"autoscaling": {"enabled": True, "maxReplicas": 40}}},
     "jobs as pods, with shells": {"jobs": {"enabled": True}, "ssh": {"enabled": True}},
     "jobs elsewhere": {"jobs": {"enabled": True, "namespace": "jobs"}},
-    "metrics": {"serviceMonitor": {"enabled": True, "tokenSecret": "metrics"}},
+    "metrics": {"serviceMonitor": {"enabled": True}},
+    "metrics for all": {"serviceMonitor": {"enabled": True}, "metrics": {"tokenKey": ""}},
     "settings and nodes": {
         "hub": LEAST["hub"] | {"settings": {"HUBLET_LOGIN_SIGN_UP": "invited"}},  # type: ignore[operator]
         "api": {"nodeSelector": {"pool": "web"}, "tolerations": [{"operator": "Exists"}]},
@@ -197,6 +176,23 @@ def test_values_decide_which_objects_there_are(
     objects = rendered(VALUES[case], tmp_path)
     assert there in objects
     assert not_there not in objects
+
+
+def test_metrics_need_the_token_of_the_secret_unless_they_are_for_all(tmp_path: Path) -> None:
+    name = "HUBLET_SERVER_METRICS_TOKEN"
+    key = {"name": "hub", "key": name}
+    closed = rendered(VALUES["metrics"], tmp_path)
+    opened = rendered(VALUES["metrics for all"], tmp_path)
+
+    for role in ("api", "worker"):
+        (container,) = closed[f"Deployment/hub-{role}"]["spec"]["template"]["spec"]["containers"]
+        assert container["env"] == [{"name": name, "valueFrom": {"secretKeyRef": key}}]
+        (container,) = opened[f"Deployment/hub-{role}"]["spec"]["template"]["spec"]["containers"]
+        assert "env" not in container
+    (endpoint,) = closed["ServiceMonitor/hub"]["spec"]["endpoints"]
+    assert endpoint["authorization"] == {"credentials": key}
+    (endpoint,) = opened["ServiceMonitor/hub"]["spec"]["endpoints"]
+    assert "authorization" not in endpoint
 
 
 def test_a_pod_has_room_for_its_cache_and_the_largest_upload(tmp_path: Path) -> None:

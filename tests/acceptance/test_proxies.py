@@ -1,7 +1,6 @@
-"""The samples for reverse proxies, as they stand, in front of a hub: TLS, large bodies, streams."""
+"""The samples for reverse proxies and that of compose, in front of a hub: TLS, large bodies, streams."""
 
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from faults.content import commit, content_of, create_repo, first_person
 from free_ports import free_port
+from oci_images import needed
 from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until
 
@@ -55,24 +55,43 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def nginx_command(folder: Path, upstream: str, port: int) -> list[str]:
-    """Write the sample with the names of here, and return what starts it."""
     pem, key = write_certificate(folder)
-    sample = (DEPLOY / "nginx" / "hublet.conf").read_text()
-    for old, new in {
+    names = {
         "127.0.0.1:8000": upstream,
         "/etc/ssl/hub.example.com.pem": str(pem),
         "/etc/ssl/hub.example.com.key": str(key),
         "listen 443 ssl http2;": f"listen 127.0.0.1:{port} ssl http2;",
         "listen 80;": f"listen 127.0.0.1:{free_port()};",
-    }.items():
-        assert old in sample
-        sample = sample.replace(old, new)
+    }
+    return nginx_with(folder, DEPLOY / "nginx" / "hublet.conf", names)
+
+
+def compose_command(folder: Path, upstream: str, port: int) -> list[str]:
+    names = {
+        "node-1:8000": upstream,
+        "node-2:8000": upstream,
+        "listen 80;": f"listen 127.0.0.1:{port};",
+    }
+    return nginx_with(folder, DEPLOY / "compose" / "nginx.conf", names)
+
+
+def with_names_of_here(sample: Path, names: dict[str, str]) -> str:
+    text = sample.read_text()
+    for old, new in names.items():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def nginx_with(folder: Path, sample: Path, names: dict[str, str]) -> list[str]:
+    """Write the sample with the names of here, and return what starts nginx with it."""
     (folder / "nginx.conf").write_text(
         f"daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
         "events { worker_connections 256; }\n"
         f"http {{ access_log off; client_body_temp_path {folder}/body; "
         f"proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; "
-        f"uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n{sample}\n}}\n"
+        f"uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n"
+        f"{with_names_of_here(sample, names)}\n}}\n"
     )
     command = ["nginx", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
@@ -82,21 +101,21 @@ def nginx_command(folder: Path, upstream: str, port: int) -> list[str]:
 
 def caddy_command(folder: Path, upstream: str, port: int) -> list[str]:
     pem, key = write_certificate(folder)
-    sample = (DEPLOY / "caddy" / "Caddyfile").read_text()
-    for old, new in {
+    names = {
         "127.0.0.1:8000": upstream,
         "\nhub.example.com {\n": f"\nhttps://hub.example.com:{port} {{\n\ttls {pem} {key}\n",
         "*.jobs.example.com {": f"https://*.jobs.example.com:{port} {{",
         "/etc/ssl/jobs.example.com.pem /etc/ssl/jobs.example.com.key": f"{pem} {key}",
-    }.items():
-        assert old in sample
-        sample = sample.replace(old, new)
+    }
+    sample = with_names_of_here(DEPLOY / "caddy" / "Caddyfile", names)
     config = folder / "Caddyfile"
     config.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + sample)
     return ["caddy", "run", "--config", str(config), "--adapter", "caddyfile"]
 
 
-COMMANDS = {"nginx": nginx_command, "caddy": caddy_command}
+COMMANDS = {"nginx": nginx_command, "caddy": caddy_command, "compose": compose_command}
+# That of compose is without TLS.
+SCHEMES = {"compose": "http"}
 
 
 @contextmanager
@@ -109,7 +128,7 @@ def proxied(kind: str, folder: Path, server: Server, hub: int) -> Iterator[httpx
     try:
         wait_until(lambda: is_open(port), seconds=SOON_SECONDS)
         with httpx2.Client(
-            base_url=f"https://127.0.0.1:{port}",
+            base_url=f"{SCHEMES.get(kind, 'https')}://127.0.0.1:{port}",
             headers={"Authorization": f"Bearer {server.token}", "Host": HOST},
             verify=False,
             trust_env=False,
@@ -134,8 +153,7 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_uploads_downloads_and_streams_pass_through(kind: str, tmp_path: Path) -> None:
-    if shutil.which(kind) is None:
-        pytest.skip(f"{kind} is not installed.")
+    needed("nginx" if kind == "compose" else kind)
     place = Place(folder=tmp_path)
     variables = {
         "HUBLET_BASE_URL": f"https://{HOST}",
