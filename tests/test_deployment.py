@@ -48,6 +48,15 @@ def test_units_of_systemd_are_understood(tmp_path: Path) -> None:
     assert [line for line in told if not any(key in line for key in YOUNG_KEYS)] == []
 
 
+def test_the_folder_of_backups_is_made_before_a_unit_may_write_to_it_alone() -> None:
+    unit = (ROOT / "deploy" / "systemd" / "hublet-backup.service").read_text()
+    (made,) = re.findall(r"^ExecStartPre=\+/usr/bin/install -d .* (\S+)$", unit, re.MULTILINE)
+    (folders,) = re.findall(r"^ReadWritePaths=(.*)$", unit, re.MULTILINE)
+
+    assert folders.split() == ["/var/lib/hublet", made]
+    assert f"hublet backup {made}/" in unit
+
+
 def test_every_process_of_compose_is_confined() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 
