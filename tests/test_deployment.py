@@ -18,6 +18,7 @@ CHART = ROOT / "deploy" / "helm" / "hublet"
 UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
 # Since systemd 254; older ones ignore it and say so.
 YOUNG_KEYS = {"DelegateSubgroup"}
+LARGEST_IMAGE = 250_000_000
 # What the chart cannot do without.
 LEAST = {"hub": {"baseUrl": "https://hub.example.com"}, "existingSecret": "hub"}
 
@@ -107,6 +108,30 @@ def test_the_image_runs_as_somebody_and_asks_for_its_health() -> None:
     assert not [line for line in lines if line.startswith("SHELL") or re.search(r"\{\w+,", line)]
     # What a base image brings along cannot be removed from an image that begins with it.
     assert [line for line in lines if line.startswith("FROM ")][-1] == "FROM scratch"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_the_image_has_less_than_250_megabytes() -> None:
+    podman = needed("podman")
+    base = re.findall(r"^ARG BASE=(.+)$", (ROOT / "Containerfile").read_text(), re.MULTILINE)[0]
+    if subprocess.run([podman, "image", "exists", base], check=False).returncode != 0:
+        pytest.skip(f"The image is not built: podman has no {base}, which `podman pull` brings.")
+
+    built = subprocess.run(
+        [podman, "build", "--quiet", "--format", "docker", "--pull=never", "--layers=false", ROOT],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    image = built.stdout.split()[-1]
+    try:
+        inspect = [podman, "image", "inspect", "--format", "{{.Size}}", image]
+        size = int(subprocess.check_output(inspect, text=True))
+    finally:
+        subprocess.run([podman, "image", "rm", image], check=False)
+    assert size < LARGEST_IMAGE
 
 
 def test_the_containerfile_has_no_faults() -> None:
