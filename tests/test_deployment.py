@@ -165,6 +165,13 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 
 
+def test_the_role_of_the_chart_is_that_of_the_guide() -> None:
+    role, _ = yaml.safe_load_all((ROOT / "docs" / "kubernetes-role.yaml").read_text())
+    rules = yaml.safe_load((CHART / "files" / "role-rules.yaml").read_text())
+    assert role["rules"] == rules
+    assert {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]} in rules
+
+
 def helm(*arguments: str, values: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
     file = folder / "values.yaml"
     file.write_text(json.dumps(values))

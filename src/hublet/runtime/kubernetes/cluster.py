@@ -16,7 +16,7 @@ from lightkube.config.client_adapter import user_auth, verify_cluster
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
-from lightkube.resources.core_v1 import Pod, Secret, Service
+from lightkube.resources.core_v1 import Event, Pod, Secret, Service
 from lightkube.resources.networking_v1 import NetworkPolicy
 
 from hublet.runtime.kubernetes import manifests, network_manifests
@@ -153,6 +153,10 @@ class ClusterConnection:
         found = self.api.list(Pod, labels=labels)
         names = [(pod.metadata.name if pod.metadata else None) or "" async for pod in found]
         return names, found.resourceVersion
+
+    async def list_events(self, pod: str) -> list[Event]:
+        about: dict[str, Any] = {"involvedObject.kind": "Pod", "involvedObject.name": pod}
+        return [event async for event in self.api.list(Event, fields=about)]
 
     @asynccontextmanager
     async def watch(

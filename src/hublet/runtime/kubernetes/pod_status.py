@@ -1,11 +1,12 @@
-"""Observation of an attempt, decided from the status of its pod; without cluster and clock."""
+"""Observation of an attempt, decided from the status and the events of its pod; without cluster."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from lightkube.models.core_v1 import ContainerState, ContainerStateTerminated, ContainerStatus
-from lightkube.resources.core_v1 import Pod
+from lightkube.resources.core_v1 import Event, Pod
 from lightkube.utils.quantity import parse_quantity
 
 from hublet.core import clock
@@ -26,6 +27,19 @@ _START_FAILURES = frozenset({"StartError", "ContainerCannotRun", "RunContainerEr
 # After the end of a deleted pod's grace its node may be slow to say so.
 _LOST_AFTER = timedelta(seconds=60)
 _GATED = "SchedulingGated"
+# Messages of events name addresses and folders of the cluster: who runs a job reads our sentences.
+_MOUNT = "its node cannot mount a volume"
+_PROBLEMS = {
+    "FailedAttachVolume": "the cluster cannot attach a volume to its node",
+    "FailedCreatePodContainer": "its node cannot make its container",
+    "FailedCreatePodSandBox": "its node cannot set up its sandbox or its network",
+    "FailedMapVolume": _MOUNT,
+    "FailedMount": _MOUNT,
+    "FailedPrepareDynamicResources": "its node cannot prepare its devices",
+    "NetworkNotReady": "the network of its node is not ready",
+}
+# They come only after volumes and sandbox. Others, such as SandboxChanged, alternate with a problem.
+_PROGRESS = frozenset({"Pulling", "Pulled", "Created", "Started"})
 _MISSING_PROGRAM = re.compile(r'exec: "([^"]+)"|exec (\S+?):? ')
 
 
@@ -232,6 +246,23 @@ def pending_reason(pod: Pod) -> str | None:
                 return "it waits in the queue of the cluster"
             return f"the cluster has no room: {condition.message}" if condition.message else None
     return None
+
+
+def problem_in(events: Iterable[Event]) -> str | None:
+    """Return what keeps a pod from beginning; None: nothing is known, or it went on since."""
+    known = [each for each in events if each.reason in {*_PROBLEMS, *_PROGRESS}]
+    # Most of their times are whole seconds.
+    last = max(known, key=lambda each: (_time_of(each), each.reason in _PROGRESS), default=None)
+    if last is None or last.reason is None or last.reason in _PROGRESS:
+        return None
+    return f"{last.reason}: {_PROBLEMS[last.reason]}"
+
+
+def _time_of(event: Event) -> datetime:
+    """Return when an event happened last; which field says so depends on who wrote it."""
+    repeated = event.series.lastObservedTime if event.series is not None else None
+    times = (repeated, event.lastTimestamp, event.eventTime, event.firstTimestamp)
+    return max((each for each in times if each is not None), default=clock.from_micros(0))
 
 
 def usage_of(metrics: dict[str, Any]) -> Usage:

@@ -2,23 +2,33 @@
 
 A cluster forgets old versions after some minutes. Where nothing happens for long, its bookmarks
 move the version along, so that a watch that breaks off goes on where it was; only when the
-version is too old after all, everything is listed again.
+version is too old after all, everything is listed again. Events of a pod are not watched: they are
+listed now and then while it does not begin.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from hublet.core import clock
 from hublet.core.logs import get_logger
 from hublet.runtime.kubernetes.cluster import CLUSTER_ERRORS, ClusterConnection, status_of, text_of
+from hublet.runtime.kubernetes.pod_status import problem_in
 
 log = get_logger("jobs")
 
 _PAUSE_SECONDS = 2.0
 # Before a watch that ended as it should is opened again.
 _RENEWAL_SECONDS = 0.2
+# Most pods begin sooner: nobody asks for their events.
+_PATIENCE_SECONDS = 5.0
+# A cluster looks through all events of the namespace for those of one pod.
+_EVENTS_SECONDS = 30.0
+# A look at the pod itself must not fail because its events are slow.
+_EVENTS_TIMEOUT_SECONDS = 2.0
 
 
 class WatchExpired(Exception):
@@ -91,3 +101,41 @@ async def _changes(
         async for line in lines:
             if (changed := position.read(line)) is not None:
                 yield changed
+
+
+@dataclass(slots=True)
+class _EventLook:
+    """When the events of a pod are asked for next, and what they said last."""
+
+    due: float
+    problem: str | None = None
+
+
+class PodEvents:
+    """The problems of pods that are pending for longer than most."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, _EventLook] = {}
+        self._is_refused = False
+
+    async def problem_of(self, cluster: ClusterConnection, pod: str) -> str | None:
+        """Return what keeps a pending pod from beginning, as far as its events have said."""
+        now = clock.monotonic()
+        look = self._looks.setdefault(pod, _EventLook(due=now + _PATIENCE_SECONDS))
+        if now >= look.due:
+            look.due = now + _EVENTS_SECONDS
+            try:
+                async with asyncio.timeout(_EVENTS_TIMEOUT_SECONDS):
+                    look.problem = problem_in(await cluster.list_events(pod))
+            except CLUSTER_ERRORS as error:
+                self._log_refusal(error)
+        return look.problem
+
+    def forget(self, pod: str) -> None:
+        self._looks.pop(pod, None)
+
+    def _log_refusal(self, error: BaseException) -> None:
+        """Log once that a right is missing: pods run without it."""
+        if status_of(error) == HTTPStatus.FORBIDDEN and not self._is_refused:
+            self._is_refused = True
+            log.warning("events of pods cannot be read: apply the role again", error=text_of(error))

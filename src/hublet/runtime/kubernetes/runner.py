@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -45,7 +45,7 @@ from hublet.runtime.kubernetes.pod_status import (
     started_at_of,
     usage_of,
 )
-from hublet.runtime.kubernetes.pod_watch import watch_pods
+from hublet.runtime.kubernetes.pod_watch import PodEvents, watch_pods
 from hublet.runtime.records import LaunchOrder, RunnerCapabilities
 
 NAME = "kubernetes"
@@ -118,6 +118,7 @@ class KubernetesRunner:
     _filled: set[str] = field(default_factory=set)
     _drained: set[str] = field(default_factory=set)
     _read_backs: dict[str, int] = field(default_factory=dict)
+    _events: PodEvents = field(default_factory=PodEvents)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _has_policy: bool = False
 
@@ -171,6 +172,9 @@ class KubernetesRunner:
         has_begun = observation.phase is Phase.running and observation.started_at is not None
         if has_begun and handle not in self._followers:
             self._followers[handle] = asyncio.create_task(self._follow_attempt(handle, pod))
+        if observation.phase is Phase.pending and observation.reason is None:
+            problem = await self._events.problem_of(self.cluster, handle)
+            return replace(observation, reason=problem)
         return observation
 
     def _observed(self, handle: str, pod: Pod) -> ObservedPod:
@@ -224,6 +228,7 @@ class KubernetesRunner:
         for known in (self._filled, self._drained):
             known.discard(handle)
         self._read_backs.pop(handle, None)
+        self._events.forget(handle)
         with ignore_status(HTTPStatus.NOT_FOUND):
             pod = await self._get(handle)
             await self.cluster.api.delete(Pod, handle, grace_period=0)
