@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request, Response
 
-from hublet.core.http import Db, ReadConn, Router
+from hublet.core.http import Db, PublicReadConn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.paging import read_cursor
 from hublet.repos.records import RepoType
@@ -154,7 +154,7 @@ async def search_full_text(
 
 @texts_router.get("/api/trending")
 async def list_trending(
-    conn: ReadConn,
+    conn: PublicReadConn,
     caller: MaybeCaller,
     type_: Annotated[Literal["all", "model", "dataset", "space"], Query(alias="type")] = "all",
     limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = DEFAULT_SHOWN,
@@ -192,7 +192,7 @@ async def search_spaces(
 
 
 @spaces_router.get("/featured")
-async def list_featured_spaces(conn: ReadConn, caller: MaybeCaller) -> list[TrendingRepoData]:
+async def list_featured_spaces(conn: PublicReadConn, caller: MaybeCaller) -> list[TrendingRepoData]:
     """List the public spaces of the moment: nobody picks spaces by hand here."""
     found = await discovery.list_trending(conn, caller, [RepoType.space], limit=MOST_SHOWN)
     return [TrendingRepoData.of(each) for each in found]

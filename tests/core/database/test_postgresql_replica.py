@@ -158,10 +158,14 @@ def test_public_lists_come_from_it_and_nothing_else(
             asyncio.run(run_on(standby, "SELECT pg_wal_replay_pause()"))
             created = admin.post("/api/repos/create", json={"name": "engine"})
             assert created.status_code == 200, created.text
+            space = {"name": "demo", "type": "space", "sdk": "static"}
+            admin.post("/api/repos/create", json=space).raise_for_status()
             # Who just wrote reads what he wrote, with and without a token.
             assert _names(anonymous) == _names(admin) == ["admin/engine"]
             wait_for(lambda: _names(anonymous) == [], seconds=SOON_SECONDS)
             assert _names(admin) == ["admin/engine"]
+            assert [_trending(anonymous), _trending(admin)] == [[], ["admin/demo", "admin/engine"]]
+            assert [_featured(anonymous), _featured(admin)] == [[], ["admin/demo"]]
             asyncio.run(run_on(standby, "SELECT pg_wal_replay_resume()"))
             wait_for(lambda: _names(anonymous) == ["admin/engine"], seconds=SOON_SECONDS)
 
@@ -229,3 +233,12 @@ def _list_models(client: httpx2.Client, field: str) -> list[str]:
 
 def _names(client: httpx2.Client) -> list[str]:
     return [each["id"] for each in client.get("/api/models").json()]
+
+
+def _trending(client: httpx2.Client) -> list[str]:
+    found = client.get("/api/trending").json()["recentlyTrending"]
+    return sorted(each["repoData"]["id"] for each in found)
+
+
+def _featured(client: httpx2.Client) -> list[str]:
+    return [each["id"] for each in client.get("/api/spaces/featured").json()]
