@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from acceptance.test_ports import SERVER
 from faults.content import commit, content_of, create_repo, first_person
 from free_ports import free_port
 from oci_images import needed
@@ -24,6 +25,7 @@ from processes import Place, Server, serving, wait_until
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 HOST = "hub.example.com"
+JOBS = "jobs.example.com"
 LARGE = bytes(range(256)) * 60_000
 
 
@@ -39,7 +41,10 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(each) for each in (HOST, f"*.{JOBS}")]),
+            critical=False,
+        )
         .sign(key, hashes.SHA256())
     )
     paths = folder / "proxy.pem", folder / "proxy.key"
@@ -143,7 +148,7 @@ def proxied(kind: str, folder: Path, server: Server, hub: int) -> Iterator[httpx
 
 def name_host(request: httpx2.Request) -> None:
     # The name in the handshake: Caddy answers to those it has a certificate for.
-    request.extensions["sni_hostname"] = HOST
+    request.extensions["sni_hostname"] = request.headers["Host"]
 
 
 def is_open(port: int) -> bool:
@@ -158,6 +163,8 @@ def test_uploads_downloads_and_streams_pass_through(kind: str, tmp_path: Path) -
     variables = {
         "HUBLET_BASE_URL": f"https://{HOST}",
         "HUBLET_SERVER_TRUSTED_PROXIES": "127.0.0.0/8",
+        "HUBLET_JOBS_DOMAIN": JOBS,
+        "HUBLET_JOBS_RUNNER": "process",
     }
     hub = free_port()
     with (
@@ -173,6 +180,7 @@ def test_uploads_downloads_and_streams_pass_through(kind: str, tmp_path: Path) -
         assert client.get("/readyz").json() == {"status": "ok"}
         assert first_person(server).name in client.get("/api/whoami-v2").text
         _check_stream(client, repo.name)
+        _check_port_of_a_job(client)
 
 
 def _check_stream(client: httpx2.Client, name: str) -> None:
@@ -195,3 +203,48 @@ def _check_stream(client: httpx2.Client, name: str) -> None:
         found = next(line for line in lines if line.startswith("data:") and len(line) > 10)
         assert json.loads(found.removeprefix("data:"))
         change.join()
+
+
+def _check_port_of_a_job(client: httpx2.Client) -> None:
+    """A request and a websocket reach a job at a host of its own."""
+    port = free_port()
+    job = {
+        "dockerImage": "ubuntu",
+        "flavor": "cpu-basic",
+        "command": ["/usr/bin/python3", "-c", SERVER, str(port)],
+        "expose": {"ports": [port]},
+    }
+    path = f"/api/jobs/admin/{client.post('/api/jobs/admin', json=job).json()['id']}"
+    host = f"{path.rpartition('/')[2]}--{port}.{JOBS}"
+    assert client.get(path).json()["status"]["exposeUrls"] == [f"https://{host}"]
+
+    wait_until(
+        lambda: client.get("/", headers={"Host": host}).status_code == 200, seconds=SOON_SECONDS
+    )
+    assert client.get("/", headers={"Host": host}).text == "hello, None"
+    assert client.get("/", headers={"Host": host, "Authorization": ""}).status_code == 401
+    _check_websocket(client, host)
+
+    # It would outlive the hub, as jobs do.
+    client.post(f"{path}/cancel")
+    wait_until(
+        lambda: client.get(path).json()["status"]["stage"] == "CANCELED", seconds=SOON_SECONDS
+    )
+
+
+def _check_websocket(client: httpx2.Client, host: str) -> None:
+    """The upgrade is the job's, and so are the bytes after it: a frame comes back as it was sent."""
+    key = "dGhlIHNhbXBsZSBub25jZQ=="
+    headers = {"Host": host, "Connection": "Upgrade", "Upgrade": "websocket"}
+    headers |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key}
+    with client.stream("GET", "/", headers=headers) as response:
+        assert response.status_code == 101
+        # From RFC 6455: what belongs to this key.
+        assert response.headers["Sec-WebSocket-Accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+        stream = response.extensions["network_stream"]
+        # Text of four bytes, the only fragment; masked by nothing on the way there.
+        stream.write(b"\x81\x84\0\0\0\0said")
+        heard = b""
+        while len(heard) < 6 and (part := stream.read(100, timeout=SOON_SECONDS)):
+            heard += part
+        assert heard == b"\x81\x04said"
