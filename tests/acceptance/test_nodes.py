@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -259,9 +259,25 @@ def test_processes_behind_one_port_are_restarted_and_told_apart(postgresql_place
         assert '"process": "worker"' in server.process.stderr.read_text()
 
 
-def test_children_stop_when_their_parent_was_killed(postgresql_place: Place) -> None:
-    with serving(postgresql_place, "--processes", "2", alone=True) as server:
+@pytest.fixture
+def two_cores() -> Iterator[None]:
+    """Let what a test starts have two cores, however many the machine has."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) == 1:
+        pytest.skip("The machine has one core, so `auto` is one process.")
+    os.sched_setaffinity(0, sorted(allowed)[:2])
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_processes_for_all_cores_stop_when_their_parent_was_killed(
+    postgresql_place: Place,
+) -> None:
+    with serving(postgresql_place, "--processes", "auto", alone=True) as server:
         children = children_of(server.process.popen.pid)
+        # And the worker.
+        assert len(children) == 3
         server.process.kill()
         wait_until(
             lambda: not any(Path(f"/proc/{pid}").exists() for pid in children),
