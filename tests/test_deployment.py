@@ -58,12 +58,6 @@ def test_the_folder_of_backups_is_made_before_a_unit_may_write_to_it_alone() -> 
     assert f"hublet backup {made}/" in unit
 
 
-def test_the_role_of_the_docs_is_that_of_the_chart() -> None:
-    (role, _binding) = yaml.safe_load_all((ROOT / "docs" / "kubernetes-role.yaml").read_text())
-
-    assert role["rules"] == yaml.safe_load((CHART / "files" / "role-rules.yaml").read_text())
-
-
 def test_every_process_of_compose_is_confined() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 
