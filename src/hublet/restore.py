@@ -4,6 +4,7 @@ The whole archive is read and verified first. The database comes last, in one tr
 """
 
 import asyncio
+import json
 import os
 import shutil
 import stat
@@ -29,6 +30,7 @@ from hublet.core.sealing import KeyRing, WrongKeys
 from hublet.core.startup import (
     KEYS_FILE,
     UNFINISHED_RESTORE,
+    check_restore_ended,
     close_folder,
     keys_fit,
     load_keys,
@@ -37,7 +39,7 @@ from hublet.core.startup import (
 from hublet.storage import removals
 from hublet.storage.backup_archive import ArchiveBroken, ArchiveMember, open_archive, read_members
 from hublet.storage.epochs import begin_epoch
-from hublet.storage.object_store import ObjectKey, has_shared_store, open_store
+from hublet.storage.object_store import NEVER, ObjectKey, has_shared_store, open_store
 
 # What may lie in the folder of a new hub: the rest of a file system, and what an operator brings.
 _ALLOWED = {"lost+found", SETTINGS_FILE, KEYS_FILE}
@@ -48,6 +50,7 @@ async def restore(
 ) -> BackupSummary:
     """Make a hub from an archive, where there is none; after a failure nothing is left of it."""
     folder = settings.database.data_dir
+    check_restore_ended(folder)
     before = _list_folder(folder)
     await _check_database_is_empty(settings)
     await asyncio.to_thread(_check_store_is_empty, settings)
@@ -55,9 +58,11 @@ async def restore(
     (folder / UNFINISHED_RESTORE).mkdir()
     work = _Restore(settings, on_progress)
     try:
-        summary = await asyncio.to_thread(work.unpack, location)
+        summary = await work.unpack(location)
         await work.load()
     except BaseException:
+        # The folder last: as long as it says that a restore did not end, the next one tells what to do.
+        await asyncio.to_thread(work.remove_objects)
         _clear(folder, except_for=before)
         raise
     remove_tree(folder / UNFINISHED_RESTORE)
@@ -106,7 +111,8 @@ def _check_store_is_empty(settings: Settings) -> None:
     if any(next(iter(store.list(kind)), None) for kind in STORE_KINDS):
         raise BackupRefused(
             "The store is not empty: a backup is restored where there is no hub; name another "
-            "bucket, prefix or folder as storage.url."
+            "bucket, prefix or folder as storage.url, or empty it if a restore that was killed has "
+            "left that."
         )
 
 
@@ -123,19 +129,41 @@ class _Restore:
         self._settings = settings
         self._folder = settings.database.data_dir.absolute()
         self._staged = self._folder / UNFINISHED_RESTORE
+        # The objects that were put, each noted before it is there: there may be millions.
+        self._noted = self._staged / ".objects"
+        self._is_cancelled = False
         self._counts = ArchiveCounts(on_progress)
         self._header: dict[str, Any] = {}
 
-    def unpack(self, location: str) -> BackupSummary:
+    async def unpack(self, location: str) -> BackupSummary:
         """Write everything but the database to its place; the rows wait until all is verified."""
+        unpacking = asyncio.create_task(asyncio.to_thread(self._unpack_all, location))
+        try:
+            return await asyncio.shield(unpacking)
+        except asyncio.CancelledError:
+            # A thread cannot be cancelled, and what it still wrote would be left behind.
+            self._is_cancelled = True
+            await asyncio.gather(unpacking, return_exceptions=True)
+            raise
+
+    def _unpack_all(self, location: str) -> BackupSummary:
         with archive_errors(location), open_archive(location) as file:
             members = read_members(file)
             self._header = self._counts.read_header(members)
             self._check_header()
             for member in members:
+                if self._is_cancelled:
+                    break
                 self._counts.add(member, self._unpack(member))
             os.sync()
         return self._counts.summary(self._header)
+
+    def remove_objects(self) -> None:
+        """Remove from the shared store what was put there, and nothing else."""
+        if self._noted.exists():
+            with self._noted.open() as lines:
+                keys = (ObjectKey(*json.loads(line)) for line in lines)
+                open_store(self._settings).delete(keys, before=NEVER)
 
     def _check_header(self) -> None:
         migrations.check_known({int(n): d for n, d in self._header["migrations"].items()})
@@ -174,6 +202,8 @@ class _Restore:
 
     def _put(self, key: ObjectKey, member: ArchiveMember) -> int:
         store = open_store(self._settings)
+        with self._noted.open("a") as noted:
+            noted.write(f"{json.dumps(key)}\n")
         with store.new_spool(hashed=False) as spool:
             spool.write_all(member.pieces())
             store.put(key, spool)

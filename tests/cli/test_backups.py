@@ -1,24 +1,32 @@
 """Backups of a hub that does not run, and what is restored from them."""
 
+import asyncio
 import hashlib
+import os
 import shutil
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
 from cli.hublet_command import Hublet, in_hub
 from cli.test_storage import add_repo, in_database
+from hublet.backups import STORE_KINDS, BackupSummary
 from hublet.core import metadata, queue
 from hublet.core.config import Settings, load
 from hublet.core.database import Connection, Database
 from hublet.repos import pruning
 from hublet.repos.reactions import sweep_blobs
+from hublet.restore import restore
 from hublet.storage import removals
 from hublet.storage.epochs import get_epoch
-from hublet.storage.object_store import blob_key, open_store
+from hublet.storage.object_store import NEVER, ObjectKey, ObjectStore, blob_key, open_store
 from object_storage import ObjectStorage
+from patience import SOON_SECONDS
+from processes import wait_until
 from repos.content import put_blob
 
 AWKWARD = "tab\t, line\n, return\r, backslash \\, \\N, ünï\u2028 and \\x41"
@@ -124,6 +132,86 @@ def test_a_backup_that_was_changed_or_cut_leaves_nothing_behind(
     assert list((outside / "new").iterdir()) == []
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedStores:
+    """A backup of a hub with a shared store, and an empty store for hubs that are made of it."""
+
+    file: Path
+    place: list[str]
+    store: ObjectStore
+
+    def objects(self) -> list[ObjectKey]:
+        return [each.key for kind in STORE_KINDS for each in self.store.list(kind)]
+
+
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.full)])
+def shared(
+    run: Hublet, outside: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> SharedStores:
+    url = f"file://{outside / 'store'}"
+    if request.param == "bucket":
+        url = request.getfixturevalue("bucket_url")
+    old, file = outside / "old", outside / "hub.tar"
+    monkeypatch.setenv("HUBLET_STORAGE_URL", url)
+    assert run("migrate", *place_of(old)).code == 0
+    in_database(shared_settings(old, url), fill)
+    assert run("backup", str(file), *place_of(old)).code == 0
+    empty = url.replace("?", "-new?") if request.param == "bucket" else f"{url}-new"
+    monkeypatch.setenv("HUBLET_STORAGE_URL", empty)
+    new = outside / "new"
+    return SharedStores(
+        file=file, place=place_of(new), store=open_store(shared_settings(new, empty))
+    )
+
+
+def test_a_restore_that_fails_leaves_nothing_in_a_shared_store(
+    run: Hublet, shared: SharedStores, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = shared.file.read_bytes()
+    changed, cut = outside / "changed.tar", outside / "cut.tar"
+    changed.write_bytes(whole.replace(BLOB + b"\0", b"12346\0"))
+    cut.write_bytes(whole[: whole.index(BLOB + b"\0") + 2])
+    # What others keep there is not the restore's to remove.
+    other = ObjectKey("images", "of/others")
+    shared.store.put_bytes(other, b"other")
+
+    outcomes = [run("restore", str(file), *shared.place) for file in (changed, cut)]
+    with monkeypatch.context() as patch:
+        patch.setattr("hublet.restore.keys_fit", AsyncMock(return_value=False))
+        outcomes.append(run("restore", str(shared.file), *shared.place))
+
+    assert [each.code for each in outcomes] == [1, 1, 1]
+    assert "is not as it was written" in outcomes[0].err
+    assert "cannot be used" in outcomes[1].err
+    assert "The key ring does not belong to this database" in outcomes[2].err
+    assert list((outside / "new").iterdir()) == []
+    assert shared.objects() == []
+    assert shared.store.read(other) == b"other"
+    again = run("restore", str(shared.file), *shared.place)
+    assert (again.code, len(shared.objects())) == (0, 1), again.err
+
+
+async def test_a_restore_that_is_cancelled_leaves_nothing_behind(
+    shared: SharedStores, outside: Path
+) -> None:
+    settings = shared_settings(outside / "new", str(os.environ["HUBLET_STORAGE_URL"]))
+    task: asyncio.Task[BackupSummary]
+
+    def cancel(_members: int, _bytes: int) -> None:
+        if not task.cancelling():
+            task.get_loop().call_soon_threadsafe(task.cancel)
+            wait_until(lambda: task.cancelling() > 0, seconds=SOON_SECONDS)
+
+    task = asyncio.create_task(restore(settings, str(shared.file), cancel))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    # Which ends the threads.
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+    assert list((outside / "new").iterdir()) == []
+    assert shared.objects() == []
+
+
 def test_a_backup_is_restored_only_where_there_is_no_hub(
     hublet: Hublet, run: Hublet, saved: Path, outside: Path, filled: Settings
 ) -> None:
@@ -173,6 +261,27 @@ def test_a_start_in_the_middle_of_a_restore_is_refused(run: Hublet, outside: Pat
     started = run("migrate", *place_of(outside / "new"))
 
     assert (started.code, "did not end: empty the folder" in started.err) == (1, True)
+
+
+def test_a_second_restore_after_one_that_was_killed_says_what_to_do(
+    run: Hublet, shared: SharedStores, outside: Path
+) -> None:
+    # Where a kill comes while the first object is noted and put.
+    (outside / "new" / "restore-unfinished").mkdir(parents=True)
+    shared.store.put_bytes(blob_key(hashlib.sha256(BLOB).hexdigest()), BLOB)
+
+    again = run("restore", str(shared.file), *shared.place)
+    (outside / "new" / "restore-unfinished").rmdir()
+    with_an_empty_folder = run("restore", str(shared.file), *shared.place)
+    shared.store.delete(shared.objects(), before=NEVER)
+    with_an_empty_store = run("restore", str(shared.file), *shared.place)
+
+    assert again.err == (
+        f"hublet: A restore into {outside / 'new'} did not end: empty the folder, and its shared store "
+        "and its database elsewhere if it has such, and run `hublet restore` again.\n"
+    )
+    assert "or empty it if a restore that was killed has left that" in with_an_empty_folder.err
+    assert (again.code, with_an_empty_folder.code, with_an_empty_store.code) == (1, 1, 0)
 
 
 def test_nothing_is_removed_while_a_backup_is_made(

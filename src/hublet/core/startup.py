@@ -42,12 +42,16 @@ async def keys_fit(conn: Reader) -> bool:
 def open_folder(folder: Path) -> None:
     """Create the data folder, or close one that is there: it is for its owner's eyes only."""
     check_writable(folder)
+    check_restore_ended(folder)
+    close_folder(folder)
+
+
+def check_restore_ended(folder: Path) -> None:
     if (folder / UNFINISHED_RESTORE).exists():
         raise CannotStart(
-            f"A restore into {folder} did not end: empty the folder, and the database if it is not "
-            "there, and run `hublet restore` again."
+            f"A restore into {folder} did not end: empty the folder, and its shared store and its "
+            "database elsewhere if it has such, and run `hublet restore` again."
         )
-    close_folder(folder)
 
 
 def check_writable(folder: Path) -> None:
