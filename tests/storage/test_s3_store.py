@@ -1,26 +1,34 @@
 """A bucket as a store: the same promises as a folder's, kept by a real server."""
 
 import hashlib
+import json
 import pickle
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
 from hublet.core.clock import now
+from hublet.core.config import aws_environment
+from hublet.core.ids import new_object_id
 from hublet.core.startup import CannotStart
 from hublet.storage import s3_store
 from hublet.storage.contents import put_blob
 from hublet.storage.errors import StoreUnavailable
 from hublet.storage.object_store import NEVER, ObjectKey, blob_key, part_key
 from hublet.storage.s3_store import S3Store
-from object_storage import ObjectStorage
+from object_storage import ACCESS_KEY, SECRET_KEY, ObjectStorage
+from patience import SOON_SECONDS
+from processes import wait_until
 
 pytestmark = pytest.mark.full
 
@@ -217,3 +225,124 @@ def test_programs_that_end_right_after_a_call_end_well(bucket_url: str, tmp_path
     command = [sys.executable, "-c", program, bucket_url, str(tmp_path)]
 
     assert [subprocess.run(command, check=False).returncode for _ in range(10)] == [0] * 10
+
+
+class RoleServer(ThreadingHTTPServer):
+    """What gives a machine or a container the credentials of its role, for a while each."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _RoleHandler)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        self.life = timedelta(hours=1)
+        self.access_key = ACCESS_KEY
+        self.given = 0
+
+    def give(self) -> bytes:
+        self.given += 1
+        # It knows the real time, as the server of the bucket does.
+        ends = datetime.now(UTC) + self.life
+        return json.dumps({
+            "Code": "Success",
+            "LastUpdated": "2026-11-17T22:00:00Z",
+            "Type": "AWS-HMAC",
+            "AccessKeyId": self.access_key,
+            "SecretAccessKey": SECRET_KEY,
+            # SeaweedFS knows no token that it did not give itself.
+            "Token": "",
+            "Expiration": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }).encode()  # fmt: skip
+
+
+class _RoleHandler(BaseHTTPRequestHandler):
+    server: RoleServer
+
+    def do_PUT(self) -> None:
+        known = self.path == "/latest/api/token"
+        self._answer(b"of-this-machine" if known else None)
+
+    def do_GET(self) -> None:
+        roles = "/latest/meta-data/iam/security-credentials/"
+        proof = self.headers["x-aws-ec2-metadata-token"] or self.headers["authorization"]
+        answers = {
+            (roles, "of-this-machine"): lambda: b"hublet",
+            (f"{roles}hublet", "of-this-machine"): self.server.give,
+            ("/container", "of-this-container"): self.server.give,
+        }
+        answer = answers.get((self.path, proof))
+        self._answer(None if answer is None else answer())
+
+    def _answer(self, body: bytes | None) -> None:
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture(params=["machine", "container"])
+def role(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RoleServer]:
+    """The role of a machine without keys, or of a container."""
+    for name in aws_environment():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "nobody's"))
+    with RoleServer() as server:
+        # Both are set always, so that a test never asks where the machine that it runs on would.
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", server.address)
+        if request.param == "container":
+            (tmp_path / "token").write_text("of-this-container")
+            monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{server.address}/container")
+            monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_role_opens_the_bucket(
+    role: RoleServer, object_storage: ObjectStorage, tmp_path: Path
+) -> None:
+    store = S3Store(object_storage.url(new_object_id()), tmp_path / "incoming")
+
+    assert abs(store.probe()) < timedelta(minutes=1)
+    key = put(store)
+    assert store.read(key) == CONTENT
+    address = store.presigned_url(key, life=timedelta(minutes=5))
+    assert address is not None
+    with urlopen(address) as answer:
+        assert answer.read() == CONTENT
+    # Clients would be given addresses that the hub cannot sign.
+    assert store.multipart_uploads() is None
+    # Once for the probe, which has a connection of its own, and once for all the rest.
+    assert role.given == 2
+
+
+def test_credentials_of_a_role_are_renewed_before_they_end(
+    role: RoleServer, object_storage: ObjectStorage, tmp_path: Path
+) -> None:
+    store = S3Store(object_storage.url(new_object_id()), tmp_path / "incoming")
+    role.life = timedelta(minutes=1)
+    key = put(store)
+    role.access_key = "renewed"
+
+    def is_renewed() -> bool:
+        address = store.presigned_url(key, life=timedelta(minutes=5))
+        return "X-Amz-Credential=renewed%2F" in (address or "")
+
+    # The library asks again at once, but not twice in a tenth of a second.
+    wait_until(is_renewed, seconds=SOON_SECONDS)
+
+
+def test_a_machine_without_a_role_is_told_which_credentials_to_set(
+    role: RoleServer, object_storage: ObjectStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_store, "_PROBE_SECONDS", 1)
+    for name in ("AWS_METADATA_ENDPOINT", "AWS_CONTAINER_CREDENTIALS_FULL_URI"):
+        monkeypatch.setenv(name, f"{role.address}/nothing")
+    store = S3Store(object_storage.url(new_object_id()), tmp_path / "incoming")
+
+    with pytest.raises(CannotStart, match="There are no credentials for the bucket hublet"):
+        store.probe()
