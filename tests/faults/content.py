@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from faults.forked_hubs import ForkedHub
 from processes import READY_SECONDS, Server
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -21,7 +22,7 @@ class Person:
     name: str
     token: str
 
-    def client(self, server: Server) -> httpx2.Client:
+    def client(self, server: Server | ForkedHub) -> httpx2.Client:
         """Return what any number of threads may ask with at the same time."""
         return httpx2.Client(
             base_url=server.address,

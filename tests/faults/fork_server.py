@@ -1,8 +1,8 @@
-"""Node of a cluster that forks the processes which serve, each of which dies at a step of a write.
+"""Fork server: forks the processes that serve a hub, each of which may die at a step of a write.
 
 Run as a program with the arguments of `hublet`; each line on its input is a request in JSON for one
-process: where it writes, and at which step of the first write it is killed. The answer is its pid, and
-to the next line how it ended. What all of them need is imported once, before the first.
+process: where it writes, and at which step of the first write it is killed, if it is. The answer is its
+pid, and to the next line how it ended. What all of them need is imported once, before the first.
 """
 
 import atexit
@@ -65,10 +65,11 @@ def _serve(request: dict[str, Any]) -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
         fd = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(fd, number)
-    killer = Killer(request["at"])
-    atexit.register(lambda: Path(request["steps"]).write_text(str(killer.steps)))
-    threading.setprofile(killer)
-    sys.setprofile(killer)
+    if request["at"] is not None:
+        killer = Killer(request["at"])
+        atexit.register(lambda: Path(request["steps"]).write_text(str(killer.steps)))
+        threading.setprofile(killer)
+        sys.setprofile(killer)
     main()
 
 

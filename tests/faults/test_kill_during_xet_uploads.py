@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from faults.content import first_person
+from faults.forked_hubs import ForkedHub, ForkServer
 from faults.xet_uploads import XetLoad
 from hublet.core import clock
 from hublet.core.database import Database
@@ -18,9 +19,9 @@ from hublet.core.startup import open_hub
 from hublet.repos.pruning import prune
 from hublet.storage.object_store import open_store
 from patience import SOON_SECONDS
-from processes import Place, Server, run_hublet, serving, wait_until
+from processes import Place, run_hublet, serving, wait_until
 
-# Each takes seconds, so the suite has few; `HUBLET_XET_KILLS=100` makes it a hundred.
+# Each takes a second or more, so the suite has few; `HUBLET_XET_KILLS=100` makes it a hundred.
 KILLS = int(os.environ.get("HUBLET_XET_KILLS", "6"))
 LONGEST_PAUSE_SECONDS = 0.1
 MOST_ANSWERS = 30
@@ -36,28 +37,35 @@ async def test_no_kill_loses_a_file_that_was_acknowledged(tmp_path: Path, seed: 
         load = XetLoad(first_person(server), seed=seed)
         with load.person.client(server) as client:
             load.prepare(client)
-    known: list[tuple[str, str]] = []
-    for number in range(KILLS):
-        recent = [key for key in load.files if key not in known]
-        known = list(load.files)
-        if number % 4 == 3:
-            await _prune_much_later(place)
-        with serving(place) as server:
-            with load.person.client(server) as client:
-                load.check(client, recent + chance.sample(known, min(len(known), 5)))
-            _run_and_kill(place, server, load, chance, prunes=number % 3 == 0)
-    await _prune_much_later(place)
-    await _insist_on_no_orphans(place)
-    with serving(place) as server, load.person.client(server) as client:
-        load.check(client, list(load.files))
-    assert load.files
+    hubs = ForkServer(place, "--port", "0")
+    checked = 0
+    try:
+        for number in range(KILLS):
+            known = list(load.files)
+            if number % 4 == 3:
+                await _prune_much_later(place)
+            with hubs.serving() as hub:
+                with load.person.client(hub) as client:
+                    again = chance.sample(known[:checked], min(checked, 5))
+                    load.check(client, known[checked:] + again)
+                _run_and_kill(place, hub, load, chance, prunes=number % 3 == 0)
+            assert hubs.was_killed
+            checked = len(known)
+        await _prune_much_later(place)
+        await _insist_on_no_orphans(place)
+        with hubs.serving() as hub, load.person.client(hub) as client:
+            load.check(client, list(load.files))
+    finally:
+        hubs.close()
+    # Of the uploads before a kill, which are four on average.
+    assert len(load.files) >= KILLS
 
 
 def _run_and_kill(
-    place: Place, server: Server, load: XetLoad, chance: random.Random, *, prunes: bool
+    place: Place, hub: ForkedHub, load: XetLoad, chance: random.Random, *, prunes: bool
 ) -> None:
     done = threading.Event()
-    thread = load.run_until_killed(server, done)
+    thread = load.run_until_killed(hub, done)
     with ThreadPoolExecutor(1) as beside:
         if prunes:
             beside.submit(run_hublet, "storage", "prune", *place.flags, folder=place.folder)
@@ -65,7 +73,7 @@ def _run_and_kill(
         enough = load.answers + chance.randrange(MOST_ANSWERS)
         wait_until(lambda: load.answers >= enough or bool(load.failures), seconds=SOON_SECONDS)
         time.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
-        server.process.kill()
+        hub.kill()
         done.set()
         thread.join()
     assert load.failures == []

@@ -4,28 +4,24 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 import httpx2
 import pytest
 
 from cluster import Node, beside, copy_keys
+from faults.forked_hubs import ForkServer
 from free_ports import free_port
 from object_storage import CREDENTIALS
 from patience import SOON_SECONDS
-from processes import READY_SECONDS, Place, clean_environment, wait_until
+from processes import Place, clean_environment
 
 # Each takes seconds on a busy machine, so the suite has few; `HUBLET_PUSH_KILLS=100` makes it a hundred.
 KILLS = int(os.environ.get("HUBLET_PUSH_KILLS", "10"))
 NEVER = 1 << 40
-TESTS = Path(__file__).parents[1]
-PROGRAM = TESTS / "faults" / "push_kills.py"
 IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -48,58 +44,6 @@ def git(folder: Path, *arguments: str, check: bool = True) -> subprocess.Complet
     )
     assert not check or done.returncode == 0, done.stderr
     return done
-
-
-class DyingNode:
-    """A node whose process is killed at a step of its first write; see `push_kills`."""
-
-    def __init__(self, place: Place, variables: Mapping[str, str]) -> None:
-        self.address = f"http://127.0.0.1:{(port := free_port())}"
-        self._folder = place.folder
-        flags = ("serve", "--json", "--role", "api", "--port", str(port), *place.flags)
-        paths = {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"}
-        self._popen = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *flags],
-            cwd=place.folder,
-            env=clean_environment({**variables, **paths}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    @contextmanager
-    def serving(self, *, at: int) -> Iterator[None]:
-        """Serve until the step comes, or the body has ended."""
-        names = {name: str(self._folder / name) for name in ("stdout", "stderr", "steps")}
-        for name in names.values():
-            Path(name).unlink(missing_ok=True)
-        pid = self._ask(json.dumps({**names, "at": at}))
-        told = Path(names["stdout"])
-        wait_until(lambda: told.exists() and told.read_text().endswith("\n"), seconds=READY_SECONDS)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGTERM)
-            self.exit_code = self._ask("")
-        assert self.exit_code in {0, -signal.SIGKILL}, Path(names["stderr"]).read_text()
-
-    def _ask(self, line: str) -> int:
-        pipe(self._popen.stdin).write(f"{line}\n")
-        pipe(self._popen.stdin).flush()
-        return int(pipe(self._popen.stdout).readline())
-
-    def steps(self) -> int:
-        return int((self._folder / "steps").read_text())
-
-    def close(self) -> None:
-        pipe(self._popen.stdin).close()
-        self._popen.wait(SOON_SECONDS)
-        pipe(self._popen.stdout).close()
-
-
-def pipe(end: IO[str] | None) -> IO[str]:
-    assert end is not None
-    return end
 
 
 class Writer:
@@ -191,10 +135,11 @@ def test_no_kill_inside_a_push_loses_or_half_shows_it(
     told = lasting.start()
     token = json.loads(Path(told["firstAdministrator"]).read_text())["token"]
     copy_keys(place, other := beside(place, 1))
-    dying = DyingNode(other, variables)
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    dying = ForkServer(other, "--role", "api", "--port", str(port), variables=variables)
     try:
         create(lasting.address, token)
-        writer = Writer(tmp_path, dying=dying.address, lasting=lasting.address, token=token)
+        writer = Writer(tmp_path, dying=address, lasting=lasting.address, token=token)
         steps = {}
         for number in (2, 3):
             with dying.serving(at=NEVER):
@@ -205,7 +150,7 @@ def test_no_kill_inside_a_push_loses_or_half_shows_it(
         for number in range(4, KILLS + 4):
             with dying.serving(at=chance.randrange(1, steps[3 if number % 4 == 3 else 2])):
                 writer.write(number)
-            killed += dying.exit_code == -signal.SIGKILL
+            killed += dying.was_killed
         with dying.serving(at=NEVER):
             writer.check_all()
     finally:

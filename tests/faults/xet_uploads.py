@@ -11,10 +11,10 @@ from typing import Any
 import httpx2
 
 from faults.content import NDJSON, KnownRepo, Person, create_repo
+from faults.forked_hubs import ForkedHub
 from hublet.storage.shards import Segment
 from hublet.storage.xet_hashes import file_hash, to_text
 from hublet.storage.xorbs import read_chunks
-from processes import Server
 from storage.xet_content import make_shard, make_xorb, nodes, shard_file, shard_xorb
 
 BOX = "box"
@@ -39,12 +39,12 @@ class XetLoad:
         self.repos = [create_repo(client, f"engine-{number}") for number in range(2)]
         client.post(f"/api/buckets/{self.person.name}/{BOX}", json={}).raise_for_status()
 
-    def run_until_killed(self, server: Server, done: threading.Event) -> threading.Thread:
+    def run_until_killed(self, server: ForkedHub, done: threading.Event) -> threading.Thread:
         thread = threading.Thread(target=self._run, args=(server, done))
         thread.start()
         return thread
 
-    def _run(self, server: Server, done: threading.Event) -> None:
+    def _run(self, server: ForkedHub, done: threading.Event) -> None:
         try:
             with self.person.client(server) as client:
                 client.event_hooks = {"response": [self._count]}
