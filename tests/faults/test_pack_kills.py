@@ -23,8 +23,7 @@ async def test_no_kill_loses_an_answered_commit_or_breaks_the_repository(tmp_pat
     )
     assert done.returncode == 0, done.stderr
     killed, is_last_killed = done.stdout.split()[-2:]
-    # Commits without a repack have fewer steps, so the later ones end well.
-    assert (int(killed) >= KILLS // 4, is_last_killed) == (True, "False")
+    assert (int(killed) >= KILLS * 9 // 10, is_last_killed) == (True, "False")
 
     async with open_database(hub_of(tmp_path, "fresh")) as database:
         folder = await maintenance.sync_packed_refs(database, (tmp_path / "repo").read_text())

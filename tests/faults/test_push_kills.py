@@ -148,15 +148,19 @@ def test_no_kill_inside_a_push_loses_or_half_shows_it(
         assert len(writer.answered) == len(steps)
         killed = 0
         for number in range(4, KILLS + 4):
-            with dying.serving(at=chance.randrange(1, steps[3 if number % 4 == 3 else 2])):
+            kind = 3 if number % 4 == 3 else 2
+            with dying.serving(at=chance.randrange(1, steps[kind])):
                 writer.write(number)
             killed += dying.was_killed
+            if not dying.was_killed:
+                # Later writes may have fewer steps than the first, which found nothing in the folder.
+                steps[kind] = dying.steps()
         with dying.serving(at=NEVER):
             writer.check_all()
     finally:
         dying.close()
         lasting.stop()
-    assert killed >= KILLS // 2
+    assert killed >= KILLS * 4 // 5
 
 
 def create(address: str, token: str) -> None:
