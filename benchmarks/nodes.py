@@ -125,7 +125,7 @@ def api_nodes(cluster: Cluster, count: int, *, share: float) -> Iterator[list[Se
             )
             hubs.append(ServedHub(child=child, port=port))
         for hub in hubs:
-            wait_until_it_answers(hub.child, hub.port, "/healthz")
+            wait_until_it_answers(hub.child, hub.port, "/readyz")
         stack.enter_context(held_to(share, [hub.child for hub in hubs]))
         yield hubs
 
