@@ -1,4 +1,4 @@
-"""The loads on the storage: what the files hold, what is counted, and that every part runs."""
+"""The loads on the storage, and on nodes that share one: what is counted, and that every part runs."""
 
 import os
 import socket
@@ -18,9 +18,10 @@ from benchmarks.mixed_files import CHANGES, write_changed, write_mixed, write_sm
 from benchmarks.process_trees import PeakMemory, cpu_seconds_of_tree, tree_of, watching_memory
 from benchmarks.relay import Relay, relaying
 from benchmarks.stock_client import StockClient
-from benchmarks.subjects import storage, storage_clients, storage_downloads
+from benchmarks.subjects import notify, packs, scale, storage, storage_clients, storage_downloads
 from benchmarks.workbench import workbench
 
+from hublet.runtime.cgroups import own_hierarchies
 from patience import SOON_SECONDS
 
 SIZE = 4_000_000
@@ -142,3 +143,35 @@ def test_every_subject_yields_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row.unit for row in downloads] == ["MB/s"] * 4
     assert [row.unit for row in clients] == ["MB", "s", "s"]
     assert all(row.ours > 0 for row in [*uploads, *downloads, *clients])
+
+
+def test_packs_in_a_bucket_are_compared_with_a_folder() -> None:
+    with workbench(seconds=1, rounds=1, share=0.001) as bench:
+        rows = list(packs.measure(bench))
+
+    assert len(rows) == 6
+    assert all(row.ours > 0 and row.other for row in rows)
+
+
+def test_commits_that_wake_other_processes_are_measured() -> None:
+    with workbench(seconds=0.2, rounds=1, share=0.01) as bench:
+        rows = list(notify.measure(bench))
+
+    assert [row.unit for row in rows] == ["/s", "ms", "ms"]
+    assert all(row.ours > 0 for row in rows)
+
+
+def test_nodes_are_added_to_everything_that_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not any("cpu" in each.controllers for each in own_hierarchies()):
+        pytest.skip("Control groups are not ours: nodes cannot be held to a share of a core.")
+    every_load = scale._loads  # noqa: SLF001 - each of them starts all nodes again
+    monkeypatch.setattr(scale, "_loads", lambda account: {"commit": every_load(account)["commit"]})
+    monkeypatch.setattr(scale, "NODES", (1, 2))
+    monkeypatch.setattr(scale, "_WARM_UP_SECONDS", 0.5)
+    monkeypatch.setattr(scale, "_API_SHARE", 1.0)
+    monkeypatch.setattr(scale, "_WORKER_SHARE", 1.0)
+    with workbench(seconds=0.5, rounds=1, share=0.001) as bench:
+        rows = list(scale.measure(bench))
+
+    assert [row.unit for row in rows] == ["/s"] * 4 + ["µs"] * 2
+    assert all(row.ours > 0 for row in rows[:-1])
