@@ -77,6 +77,8 @@ def object_storage(folder: Path) -> Iterator[str]:
         endpoint = f"http://127.0.0.1:{port}"
         _wait_for_bucket(child, endpoint)
         yield endpoint
+        # It takes many seconds to stop by itself, and nothing of it is kept.
+        child.process.kill()
 
 
 def _wait_for_bucket(child: Child, endpoint: str) -> None:
