@@ -13,6 +13,7 @@ from hublet.core.config.settings import StorageSettings
 from hublet.core.database import Connection, Database, open_database
 from hublet.core.ids import new_object_id
 from hublet.jobs import reactions
+from hublet.jobs.logs import source
 from hublet.jobs.logs import store as log_store
 from hublet.jobs.logs.lines import LogLines
 from hublet.jobs.logs.reader import job_folder, log_path, read_piece
@@ -192,7 +193,7 @@ async def a_shipper(database: Database, job_id: str, attempt: int = 1) -> LogShi
 async def test_small_chunks_become_large_ones_and_lines_are_found_in_them(
     shared: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_shipper, "_MOST_SMALL", 5)
+    monkeypatch.setattr(source, "_MOST_SMALL", 5)
     job_id = await a_job(shared)
     shipper = await a_shipper(shared, job_id)
     said: list[str] = []

@@ -2,13 +2,15 @@
 
 A log in the store is one of attempts, one after the other; each is a row of chunks, whose names are
 where they begin and end. The attempt that runs may be read from the file that it is shipped from, if
-that is here: it has the same bytes, and is ahead. All of it blocks: call it in a thread.
+that is here: it has the same bytes, and is ahead. Here chunks are also made of such a file. All of it
+blocks: call it in a thread.
 """
 
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +20,11 @@ from hublet.storage.object_store import ObjectKey, ObjectStore
 
 # The lines of a log in the store are counted for each block of it.
 BLOCK_BYTES = 256 * 1024
+CHUNK_BYTES = 1024 * 1024
+# Chunks are put together when so many of them are smaller than half a full one.
+_MOST_SMALL = 64
+# Of a log that grows fast, so many chunks before it is said that they are there.
+_CHUNKS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,3 +188,66 @@ class _OpenStoredLog(OpenLog):
             if first < last:
                 pieces.append(part.read(first - base, last - base))
         return b"".join(pieces)
+
+
+def put_new(objects: ObjectStore, part: LogPart, path: Path, *, is_over: bool = False) -> LogPart:
+    """Put the lines that a log has grown by, and return how far it is in the store then.
+
+    The last line of a job that is over gets its end if it lacks it.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return part
+    try:
+        most = len(part.ends) + _CHUNKS_AT_ONCE
+        while is_over or len(part.ends) < most:
+            data = _whole_lines(os.pread(file, CHUNK_BYTES, part.size), is_over=is_over)
+            if not data:
+                break
+            end = part.size + len(data)
+            objects.put_bytes(chunk_key(part, part.size, end), data)
+            part = _grown(part, data)
+        return _put_together(objects, part, file, is_over=is_over)
+    finally:
+        os.close(file)
+
+
+def _whole_lines(data: bytes, *, is_over: bool) -> bytes:
+    size = data.rfind(b"\n") + 1
+    if not size and data and is_over:
+        return data + b"\n"
+    return data[:size]
+
+
+def _grown(part: LogPart, data: bytes) -> LogPart:
+    end, blocks = part.size + len(data), list(part.block_lines)
+    lines, counted = part.lines, 0
+    while (len(blocks) + 1) * BLOCK_BYTES <= end:
+        border = (len(blocks) + 1) * BLOCK_BYTES - part.size
+        lines += data.count(b"\n", counted, border)
+        blocks.append(lines)
+        counted = border
+    lines += data.count(b"\n", counted)
+    return replace(part, size=end, lines=lines, ends=(*part.ends, end), block_lines=tuple(blocks))
+
+
+def _put_together(objects: ObjectStore, part: LogPart, file: int, *, is_over: bool) -> LogPart:
+    """Make one chunk of small ones at the end, when they are many or enough for a full one."""
+    first = _first_small(part.ends)
+    start = part.ends[first - 1] if first else 0
+    count, size = len(part.ends) - first, part.size - start
+    if count < (2 if is_over else _MOST_SMALL) and (size < CHUNK_BYTES or count < 2):  # noqa: PLR2004 - one is whole
+        return part
+    data = os.pread(file, size, start)
+    # The end of the last line may be ours.
+    objects.put_bytes(chunk_key(part, start, part.size), data.ljust(size, b"\n"))
+    return replace(part, ends=(*part.ends[:first], part.size))
+
+
+def _first_small(ends: tuple[int, ...]) -> int:
+    """Return the number of the first of the small chunks at the end."""
+    first = len(ends)
+    while first and ends[first - 1] - (ends[first - 2] if first > 1 else 0) < CHUNK_BYTES // 2:
+        first -= 1
+    return first

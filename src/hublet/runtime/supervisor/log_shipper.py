@@ -7,7 +7,6 @@ shared store nothing is shipped, and the log of a job is a file.
 
 import asyncio
 import json
-import os
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +21,7 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.jobs.logs import store
 from hublet.jobs.logs.reader import job_folder, log_path
-from hublet.jobs.logs.source import BLOCK_BYTES, StoredLog, chunk_key, local_log
+from hublet.jobs.logs.source import CHUNK_BYTES, StoredLog, local_log, put_new
 from hublet.jobs.metrics import history_path
 from hublet.jobs.records import LogPart, Stage
 from hublet.jobs.service import TIDY_LOG
@@ -37,17 +36,12 @@ from hublet.storage.object_store import (
 
 log = get_logger("jobs")
 
-CHUNK_BYTES = 1024 * 1024
-# Chunks are put together when so many of them are smaller than half a full one.
-_MOST_SMALL = 64
 # Between two chunks of a log that grows slowly, and between two looks at the files.
 _SHIP_SECONDS = 2.0
 _LOOK_SECONDS = 0.25
 _USAGE_SECONDS = 30.0
 _SWEEP_SECONDS = 600.0
 _MOST_AT_ONCE = 8
-# Of a log that grows fast, so many chunks before it is said that they are there.
-_CHUNKS_AT_ONCE = 16
 # Readers have heard by then that there is something else to read.
 _READERS_GRACE = timedelta(minutes=10)
 # Its machine sweeps three times until then.
@@ -142,7 +136,7 @@ class LogShipper:
         now = monotonic()
         is_due = now >= self._shipped_at.get(job_id, 0.0) + _SHIP_SECONDS
         if pending >= CHUNK_BYTES or (pending > 0 and (is_due or at_once)):
-            shipped = await asyncio.to_thread(_put_new, self._store, part, path)
+            shipped = await asyncio.to_thread(put_new, self._store, part, path)
             if shipped.size > part.size:
                 self._shipped_at[job_id] = now
                 await self._advance(part, shipped)
@@ -200,7 +194,7 @@ class LogShipper:
                 break
             has_file = await asyncio.to_thread(path.exists)
             await self._ship_usage(part)
-            shipped = await asyncio.to_thread(_put_new, self._store, part, path, is_over=True)
+            shipped = await asyncio.to_thread(put_new, self._store, part, path, is_over=True)
             notice = _LOST if is_gone and not has_file else None
             ended = replace(shipped, ended_at=micros(), notice=notice)
             is_ended = await self._advance(part, ended)
@@ -301,66 +295,3 @@ def _remove_file(folder: Path, attempt: int) -> None:
     path.unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
-
-
-def _put_new(objects: ObjectStore, part: LogPart, path: Path, *, is_over: bool = False) -> LogPart:
-    """Put the lines that a log has grown by, and return how far it is in the store then.
-
-    The last line of a job that is over gets its end if it lacks it.
-    """
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return part
-    try:
-        most = len(part.ends) + _CHUNKS_AT_ONCE
-        while is_over or len(part.ends) < most:
-            data = _whole_lines(os.pread(file, CHUNK_BYTES, part.size), is_over=is_over)
-            if not data:
-                break
-            end = part.size + len(data)
-            objects.put_bytes(chunk_key(part, part.size, end), data)
-            part = _grown(part, data)
-        return _put_together(objects, part, file, is_over=is_over)
-    finally:
-        os.close(file)
-
-
-def _whole_lines(data: bytes, *, is_over: bool) -> bytes:
-    size = data.rfind(b"\n") + 1
-    if not size and data and is_over:
-        return data + b"\n"
-    return data[:size]
-
-
-def _grown(part: LogPart, data: bytes) -> LogPart:
-    end, blocks = part.size + len(data), list(part.block_lines)
-    lines, counted = part.lines, 0
-    while (len(blocks) + 1) * BLOCK_BYTES <= end:
-        border = (len(blocks) + 1) * BLOCK_BYTES - part.size
-        lines += data.count(b"\n", counted, border)
-        blocks.append(lines)
-        counted = border
-    lines += data.count(b"\n", counted)
-    return replace(part, size=end, lines=lines, ends=(*part.ends, end), block_lines=tuple(blocks))
-
-
-def _put_together(objects: ObjectStore, part: LogPart, file: int, *, is_over: bool) -> LogPart:
-    """Make one chunk of small ones at the end, when they are many or enough for a full one."""
-    first = _first_small(part.ends)
-    start = part.ends[first - 1] if first else 0
-    count, size = len(part.ends) - first, part.size - start
-    if count < (2 if is_over else _MOST_SMALL) and (size < CHUNK_BYTES or count < 2):  # noqa: PLR2004 - one is whole
-        return part
-    data = os.pread(file, size, start)
-    # The end of the last line may be ours.
-    objects.put_bytes(chunk_key(part, start, part.size), data.ljust(size, b"\n"))
-    return replace(part, ends=(*part.ends[:first], part.size))
-
-
-def _first_small(ends: tuple[int, ...]) -> int:
-    """Return the number of the first of the small chunks at the end."""
-    first = len(ends)
-    while first and ends[first - 1] - (ends[first - 2] if first > 1 else 0) < CHUNK_BYTES // 2:
-        first -= 1
-    return first
