@@ -1,6 +1,7 @@
 """Folder of an attempt: status of its shim, identity of its process, start of its log, long variables."""
 
 import asyncio
+import errno
 import fcntl
 import json
 import os
@@ -107,6 +108,15 @@ def note_log_start(folder: Path, log: Path) -> None:
 def read_log_start(folder: Path) -> int:
     """Return where in the log an attempt begins, as it was noted. Blocks."""
     return int((folder / _START_FILE).read_text())
+
+
+def check_linked(log: int) -> None:
+    """Raise OSError where another file has taken the place of an open log.
+
+    It was made anew from the shared store, because a worker with another data folder went on with it.
+    """
+    if not os.fstat(log).st_nlink:
+        raise OSError(errno.ESTALE, "The log of the attempt was made anew")
 
 
 async def lock_log(folder: Path) -> int:

@@ -38,7 +38,9 @@ def an_order(**changes: Any) -> LaunchOrder:
 
 
 def config(**changes: Any) -> dict[str, Any]:
-    return config_of(an_order(**changes), image="busybox", hub="h", network=False)
+    return config_of(
+        an_order(**changes), image="busybox", hub="h", network=False, data_dir=Path("/data")
+    )
 
 
 def test_a_container_has_the_limits_and_nothing_beyond_them() -> None:
@@ -166,6 +168,35 @@ async def test_long_lines_are_counted_as_the_pieces_that_were_written(tmp_path: 
     await write(tmp_path, long[:70_000], long[70_000:] + b"\nend\nmore\n")
 
     assert [len(text) for text in texts(tmp_path)[1:]] == [65536, 65536, 18928, 3, 4]
+
+
+async def test_a_worker_with_another_data_folder_goes_on_with_the_log(tmp_path: Path) -> None:
+    """What the others have shipped is made a file of before; without it the engine has all lines."""
+    labels = config(folder=Path("/data/jobs/attempt-2"), log=Path("/data/jobs/log"))["Labels"]
+    assert (labels["hublet.folder"], labels["hublet.log"]) == ("jobs/attempt-2", "jobs/log")
+    marker = "===== Job started at now ====="
+    for name, known in (("empty", []), ("restored", [marker, "one"])):
+        folder, log = tmp_path / name / labels["hublet.folder"], tmp_path / name / "log"
+        if known:
+            note_log_start(folder, log)
+            log.write_text("".join(f"1000 {line}\n" for line in known))
+
+        await follow(output(b"one\ntwo\n"), folder=folder, log=log, limit=2**20, started="now")
+
+        assert texts(tmp_path / name) == [marker, "one", "two"]
+
+
+async def test_a_log_that_was_made_anew_is_followed_anew(tmp_path: Path) -> None:
+    async def replaced() -> AsyncIterator[bytes]:
+        yield b"one\n"
+        (tmp_path / "new").write_text("1000 shipped by another worker\n")
+        (tmp_path / "new").rename(tmp_path / "log")
+        yield b"two\n"
+
+    with pytest.raises(OSError, match="made anew"):
+        await follow(replaced(), folder=tmp_path, log=tmp_path / "log", limit=2**20, started="now")
+
+    assert texts(tmp_path) == ["shipped by another worker"]
 
 
 def test_devices_have_the_same_names_inside() -> None:

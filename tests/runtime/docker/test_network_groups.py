@@ -140,7 +140,9 @@ async def runner(engine: Engine, tmp_path: Path) -> AsyncIterator[DockerRunner]:
 
 def a_runner(tmp_path: Path, *, hub: str = "h", network: bool = False) -> DockerRunner:
     url = f"unix://{tmp_path}/engine.sock"
-    return DockerRunner(engine=aiodocker.Docker(url=url), hub=hub, network=network)
+    return DockerRunner(
+        engine=aiodocker.Docker(url=url), hub=hub, data_dir=tmp_path, network=network
+    )
 
 
 def network_of(order: LaunchOrder) -> str:
@@ -275,6 +277,8 @@ def test_groups_of_other_keys_and_other_hubs_have_other_networks(tmp_path: Path)
 
     assert len(names) == 3
     assert group_of(an_order(tmp_path, "true"), hub="h") is None
-    alone = config_of(an_order(tmp_path, "true"), image="x", hub="h", network=False)
+    alone = config_of(
+        an_order(tmp_path, "true"), image="x", hub="h", network=False, data_dir=tmp_path
+    )
     assert alone["HostConfig"]["NetworkMode"] == "none"
     assert "NetworkingConfig" not in alone

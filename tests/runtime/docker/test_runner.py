@@ -30,7 +30,7 @@ async def runner(docker_engine: str, tmp_path: Path) -> AsyncIterator[DockerRunn
 
 
 def a_runner(engine: str, folder: Path) -> DockerRunner:
-    return DockerRunner(engine=aiodocker.Docker(url=engine), hub=str(folder))
+    return DockerRunner(engine=aiodocker.Docker(url=engine), hub=str(folder), data_dir=folder)
 
 
 def an_order(folder: Path, script: str, *, number: int = 1) -> LaunchOrder:
@@ -76,7 +76,8 @@ async def test_the_engine_answers(runner: DockerRunner) -> None:
 
 
 async def test_an_engine_that_is_not_there_is_no_use(tmp_path: Path) -> None:
-    runner = DockerRunner(engine=aiodocker.Docker(url=f"unix://{tmp_path}/none"), hub="x")
+    engine = aiodocker.Docker(url=f"unix://{tmp_path}/none")
+    runner = DockerRunner(engine=engine, hub="x", data_dir=tmp_path)
 
     ability = await runner.probe()
     seen = await runner.inspect("any")

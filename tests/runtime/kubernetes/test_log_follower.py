@@ -96,6 +96,25 @@ def test_what_the_cluster_says_itself_is_marked() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("printed", "arrived", "is_told"),
+    [
+        pytest.param(1, 60, False, id="the log from its start"),
+        pytest.param(40, 40, False, id="a job that was silent for long"),
+        pytest.param(40, 60, True, id="what was before it may be rotated away"),
+    ],
+)
+def test_a_first_line_that_comes_late_may_not_be_the_first(
+    printed: int, arrived: int, *, is_told: bool
+) -> None:
+    merger = LogMerger(started=SECOND)
+    line = f"2026-11-17T10:00:{printed:02}Z x".encode()
+
+    merged = merger.merge(line, arrived=SECOND + arrived * 1_000_000)
+
+    assert [text.decode() for _, text in merged] == ([GAP, "x"] if is_told else ["x"])
+
+
 class Cluster:
     """A log that is told in parts; each part but the last ends with a broken connection."""
 

@@ -236,7 +236,7 @@ async def test_attempts_on_several_machines_are_one_log_that_says_what_is_lost(
     prints(shared, job_id, "never seen again\n")
     async with elsewhere(shared, tmp_path) as other:
         second = LogShipper(other)
-        await second.finish(job_id, 1, is_gone=True)
+        await second.finish(job_id, 1, is_cut=True)
         await second.begin(job_id, 2)
         second.follow(job_id, 2)
         prints(other, job_id, "two\nthree\n", attempt=2)

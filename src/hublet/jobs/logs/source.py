@@ -2,8 +2,8 @@
 
 A log in the store is one of attempts, one after the other; each is a row of chunks, whose names are
 where they begin and end. The attempt that runs may be read from the file that it is shipped from, if
-that is here: it has the same bytes, and is ahead. Here chunks are also made of such a file. All of it
-blocks: call it in a thread.
+that is here: it has the same bytes, and is ahead. Here chunks are also made of such a file, and a file
+of chunks. All of it blocks: call it in a thread.
 """
 
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hublet.core.dataclasses import dataclass
+from hublet.core.ids import new_object_id
 from hublet.jobs.records import LogPart
 from hublet.storage.object_store import ObjectKey, ObjectStore
 
@@ -251,3 +252,27 @@ def _first_small(ends: tuple[int, ...]) -> int:
     while first and ends[first - 1] - (ends[first - 2] if first > 1 else 0) < CHUNK_BYTES // 2:
         first -= 1
     return first
+
+
+def goes_on(objects: ObjectStore, part: LogPart, path: Path) -> bool:
+    """Tell whether a file has what the last chunk has: another follower may have seen a gap, or none."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        last = objects.read(chunk_keys(part)[-1])
+        return os.pread(file, len(last), part.size - len(last)) == last
+    finally:
+        os.close(file)
+
+
+def make_file(objects: ObjectStore, part: LogPart, path: Path) -> None:
+    """Make a file of the chunks of a log, in the place of what has its name."""
+    new = path.with_name(f"{path.name}.{new_object_id()}")
+    try:
+        with new.open("xb") as file:
+            file.writelines(map(objects.read, chunk_keys(part)))
+        new.rename(path)
+    finally:
+        new.unlink(missing_ok=True)

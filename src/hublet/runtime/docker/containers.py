@@ -4,6 +4,7 @@ import hashlib
 import resource
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from hublet.core import clock
@@ -89,12 +90,15 @@ def with_variable_files(order: LaunchOrder) -> LaunchOrder:
     return replace(order, environment=fitting, binds=(*order.binds, files))
 
 
-def config_of(order: LaunchOrder, *, image: str, hub: str, network: bool) -> dict[str, Any]:
-    """Return the configuration of the container; its labels are all that a restarted hub needs."""
+def config_of(
+    order: LaunchOrder, *, image: str, hub: str, network: bool, data_dir: Path
+) -> dict[str, Any]:
+    """Return the configuration of the container; its labels are all that another worker needs."""
     labels = {
         HUB: hub,
-        FOLDER: str(order.folder),
-        LOG: str(order.log),
+        # In whatever data folder that worker has.
+        FOLDER: str(order.folder.relative_to(data_dir)),
+        LOG: str(order.log.relative_to(data_dir)),
         LOG_BYTES: str(order.log_bytes),
         TIMEOUT: str(order.timeout_seconds),
         GRACE: str(order.grace_seconds),

@@ -7,7 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from hublet.core import clock
-from hublet.runtime.attempt_folder import lock_log, read_log_start
+from hublet.runtime.attempt_folder import (
+    check_linked,
+    lock_log,
+    note_log_start,
+    read_log_start,
+)
 from hublet.runtime.shim.log import PIECE, Log, in_pieces
 
 
@@ -21,6 +26,14 @@ class _ResumedLog(Log):
             self.written_lines = sum(
                 piece.count(b"\n") for piece in iter(lambda: file.read(PIECE), b"")
             )
+
+    def add(self, data: bytes) -> None:
+        check_linked(self.fd)
+        super().add(data)
+
+    def close(self) -> None:
+        check_linked(self.fd)
+        super().close()
 
     def lines(self, data: bytes) -> None:
         if self.written_lines:
@@ -40,6 +53,7 @@ async def follow(
     A lock keeps other followers out, in this process or another; when they get it, all lines
     are there.
     """
+    await asyncio.to_thread(note_log_start, folder, log)
     lock = await lock_log(folder)
     try:
         start = await asyncio.to_thread(read_log_start, folder)

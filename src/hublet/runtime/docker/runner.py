@@ -52,7 +52,11 @@ def docker_runner(
     """
     digest = hashlib.sha256(str(data_dir.absolute()).encode()).hexdigest()
     return DockerRunner(
-        engine=aiodocker.Docker(), hub=digest[:16], image_map=image_map, network=network
+        engine=aiodocker.Docker(),
+        hub=digest[:16],
+        data_dir=data_dir.absolute(),
+        image_map=image_map,
+        network=network,
     )
 
 
@@ -63,6 +67,8 @@ class DockerRunner:
     engine: aiodocker.Docker
     # Label of this hub's containers in the engine.
     hub: str
+    # The labels of containers name paths in it; those of older versions are absolute.
+    data_dir: Path
     image_map: Sequence[ImageSource] = ()
     network: bool = False
     name: str = NAME
@@ -132,7 +138,9 @@ class DockerRunner:
 
     async def _create(self, order: LaunchOrder) -> DockerContainer:
         image = self._image(order.image)
-        config = containers.config_of(order, image=image, hub=self.hub, network=self.network)
+        config = containers.config_of(
+            order, image=image, hub=self.hub, network=self.network, data_dir=self.data_dir
+        )
         name = containers.name_of(order)
         try:
             return await self.engine.containers.create(config, name=name)
@@ -157,7 +165,7 @@ class DockerRunner:
             return Observation(phase=phase, reason=None if gone else error.message)
         except _UNREACHABLE as error:
             return Observation(phase=Phase.unknown, reason=str(error))
-        folder = Path(details["Config"]["Labels"][containers.FOLDER])
+        folder = self.data_dir / details["Config"]["Labels"][containers.FOLDER]
         observation = containers.observation_of(
             details["State"],
             is_drained=handle in self._drained,
@@ -187,9 +195,8 @@ class DockerRunner:
             container = self.engine.containers.container(handle)
             labels = (await container.show())["Config"]["Labels"]
             await container.delete(force=True, v=True)
-            await asyncio.to_thread(
-                attempt_processes.remove_folder, Path(labels[containers.FOLDER])
-            )
+            folder = self.data_dir / labels[containers.FOLDER]
+            await asyncio.to_thread(attempt_processes.remove_folder, folder)
             if containers.GROUP in labels:
                 await self._remove_networks()
 
@@ -255,8 +262,8 @@ class DockerRunner:
         started = containers.parse_time(details["State"]["StartedAt"]) or clock.now()
         await log_follower.follow(
             self._output(handle),
-            folder=Path(labels[containers.FOLDER]),
-            log=Path(labels[containers.LOG]),
+            folder=self.data_dir / labels[containers.FOLDER],
+            log=self.data_dir / labels[containers.LOG],
             limit=int(labels[containers.LOG_BYTES]),
             started=clock.wire(started),
         )
@@ -285,7 +292,8 @@ class DockerRunner:
     async def _mark(self, handle: str, mark: str) -> None:
         with _ignore_missing():
             details = await self.engine.containers.container(handle).show()
-            folder = Path(details["Config"]["Labels"][containers.FOLDER])
+            folder = self.data_dir / details["Config"]["Labels"][containers.FOLDER]
+            await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True, mode=0o700)
             await asyncio.to_thread((folder / mark).touch)
 
     async def _stop(self, handle: str, grace_seconds: float) -> None:

@@ -3,7 +3,8 @@
 A cluster keeps a log only as long as it likes (rotation, deletion), so it is followed from the
 start. Each line has the time of the cluster; after a break the follower asks for what came since
 the last line, drops what it has, and says so when that line is not there any more. A node that is
-slower than the job skips what it has rotated twice since, and does not tell: the times do.
+slower than the job skips what it has rotated twice since, and does not tell: the times do. So they do
+when nothing is known and the first line comes late: what was before it may be rotated away.
 """
 
 import asyncio
@@ -19,7 +20,12 @@ from typing import Protocol
 
 from hublet.core import clock
 from hublet.core.clock import to_micros
-from hublet.runtime.attempt_folder import lock_log, note_log_start, read_log_start
+from hublet.runtime.attempt_folder import (
+    check_linked,
+    lock_log,
+    note_log_start,
+    read_log_start,
+)
 from hublet.runtime.shim.log import PIECE, Log, cut, in_pieces
 
 # The time of a line has up to nine digits after the point.
@@ -58,10 +64,15 @@ def parse_line(line: bytes) -> StampedLine | None:
 
 
 class LogMerger:
-    """Merges what a cluster tells again with what is known: the last time, and lines of that time."""
+    """Merges what a cluster tells again with what is known: the last time, and lines of that time.
 
-    def __init__(self, *, last: int | None = None, count: int = 0) -> None:
-        self.last, self.count = last, count
+    Or, before any line, when the job started.
+    """
+
+    def __init__(
+        self, *, last: int | None = None, count: int = 0, started: int | None = None
+    ) -> None:
+        self.last, self.count, self._started = last, count, started
         self.reconnect()
 
     def reconnect(self) -> None:
@@ -92,6 +103,8 @@ class LogMerger:
             self._is_expecting = False
         elif self.last is not None and self._has_skipped(stamp - self.last, arrived):
             yield self.last, _GAP
+        elif self.last is None and self._began_late(stamp, arrived):
+            yield self._started or 0, _GAP
         self._arrived, self._least_lag = arrived, min(arrived - stamp, self._least_lag)
         for piece in in_pieces(text.removesuffix(b"\r")).split(b"\n"):
             if self._is_expecting and self._to_skip:
@@ -107,6 +120,11 @@ class LogMerger:
         lag = self._arrived - (self.last or 0)
         is_late = lag - self._least_lag > _SKIPPED
         return is_late and pause > _SKIPPED and arrived - self._arrived < _SKIPPED
+
+    def _began_late(self, stamp: int, arrived: int) -> bool:
+        """Tell whether the first line is neither from the start of the job nor just printed."""
+        begun = self._started
+        return begun is not None and min(stamp - begun, arrived - stamp) > _SKIPPED
 
     def _quote(self, line: bytes) -> Iterator[StampedLine]:
         """Yield what the cluster says of itself in the middle of a log."""
@@ -132,10 +150,11 @@ class _PodLog(Log):
         super().__init__(str(path), limit=limit, offset=clock.offset() // timedelta(microseconds=1))
         last, count = _last_line(path, start)
         known = None if last is None else last - self.offset
-        self.merger = LogMerger(last=known if count else None, count=count)
+        begun = to_micros(started)
+        self.merger = LogMerger(last=known if count else None, count=count, started=begun)
         if last is None:
             text = _STARTED.format(clock.wire(started + clock.offset()))
-            self._write([(to_micros(started), text.encode())])
+            self._write([(begun, text.encode())])
 
     def add(self, data: bytes) -> None:
         *lines, self.rest = (self.rest + data).split(b"\n")
@@ -147,6 +166,7 @@ class _PodLog(Log):
         self._write([new for line in lines for new in self.merger.merge(line, arrived=now)])
 
     def reconnect(self) -> None:
+        check_linked(self.fd)
         # An incomplete line is told again.
         self.rest = b""
         self.merger.reconnect()
@@ -157,6 +177,7 @@ class _PodLog(Log):
         self.rest = b""
 
     def _write(self, lines: list[StampedLine]) -> None:
+        check_linked(self.fd)
         if self.full or not lines:
             return
         self.stamp = lines[-1][0] + self.offset

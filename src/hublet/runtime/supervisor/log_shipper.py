@@ -1,12 +1,14 @@
 """Shipper of logs: what the attempts of this machine print goes to the shared store, in chunks.
 
 A chunk is put before the row that counts it, and its name is where it begins and ends: a worker that
-dies in between, or two that ship at once, put the same bytes again and count them once. Without a
-shared store nothing is shipped, and the log of a job is a file.
+dies in between, or two that ship at once, put the same bytes again and count them once. A worker with
+another data folder, which takes over the attempt of an engine, first makes its file from the chunks.
+Without a shared store nothing is shipped, and the log of a job is a file.
 """
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -21,10 +23,18 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.jobs.logs import store
 from hublet.jobs.logs.reader import job_folder, log_path
-from hublet.jobs.logs.source import CHUNK_BYTES, StoredLog, local_log, put_new
+from hublet.jobs.logs.source import (
+    CHUNK_BYTES,
+    StoredLog,
+    goes_on,
+    local_log,
+    make_file,
+    put_new,
+)
 from hublet.jobs.metrics import history_path
 from hublet.jobs.records import LogPart, Stage
 from hublet.jobs.service import TIDY_LOG
+from hublet.runtime.attempt_folder import note_log_start
 from hublet.storage.errors import StoreUnavailable
 from hublet.storage.object_store import (
     NEVER,
@@ -66,6 +76,8 @@ class LogShipper:
         self._parts: dict[str, LogPart] = {}
         self._shipped_at: dict[str, float] = {}
         self._usage_at: dict[str, float] = {}
+        # By the id of a job, the size of a file that was made from the store.
+        self._restored: dict[str, int] = {}
 
     def path_of(self, job_id: str, attempt: int) -> Path:
         """Return the file that an attempt which is launched now prints to."""
@@ -86,18 +98,52 @@ class LogShipper:
             await self.finish(job_id, attempt - 1)
         async with self._database.transaction() as conn:
             await store.add_part(conn, job_id, attempt, notice=_LOST, at=micros())
+        await self._restore_usage(job_id, parts)
+
+    async def _restore_usage(self, job_id: str, parts: Sequence[LogPart]) -> None:
+        """Let the plots of a job go on, also when it ran on another machine before."""
         stored = StoredLog(store=self._store, folder=self._folder(job_id), parts=tuple(parts))
         if stored.usage_key is not None:
-            # Its plots go on, also when the attempt before it ran on another machine.
             history = history_path(self._data_dir, job_id)
             with suppress(FileNotFoundError, StoreUnavailable):
-                await asyncio.to_thread(_restore, self._store, stored.usage_key, history)
+                await asyncio.to_thread(_restore_usage, self._store, stored.usage_key, history)
+
+    async def restore(self, job_id: str, attempt: int, *, folder: Path) -> None:
+        """Make the file of an attempt that was followed elsewhere so far; `folder` is the attempt's own.
+
+        A file that goes on where the store ends is left as it is. Raises StoreUnavailable.
+        """
+        if not self.is_active or self._attempts.get(job_id) == attempt:
+            return
+        async with self._database.read() as conn:
+            parts = await store.list_parts(conn, job_id)
+        part = next((each for each in parts if each.attempt == attempt), None)
+        if part is None or part.ended_at is not None or not part.size:
+            return
+        path = local_log(self._folder(job_id), attempt)
+        if await asyncio.to_thread(_restore_log, self._store, part, path, folder):
+            log.info("the log of an attempt was taken over", job=job_id, attempt=attempt)
+            self._restored[job_id] = part.size
+            await self._restore_usage(job_id, parts)
+
+    async def has_followed(self, job_id: str, attempt: int) -> bool:
+        """Tell whether the file of an attempt has more than what was shipped elsewhere."""
+        if not self.is_active:
+            return True
+        path = local_log(self._folder(job_id), attempt)
+        if (restored := self._restored.get(job_id)) is None:
+            return await asyncio.to_thread(path.exists)
+        return await asyncio.to_thread(_size, path) > restored
 
     def follow(self, job_id: str, attempt: int) -> None:
         """Ship the log of an attempt from now on, until it is finished."""
         if self.is_active and self._attempts.get(job_id) != attempt:
             self._forget(job_id)
             self._attempts[job_id] = attempt
+
+    def leave(self, job_id: str) -> None:
+        """Ship the log of a job no longer: another worker may."""
+        self._forget(job_id)
 
     def _forget(self, job_id: str) -> None:
         for table in (self._attempts, self._parts, self._shipped_at, self._usage_at):
@@ -176,11 +222,12 @@ class LogShipper:
         if is_ahead and part.job_id in self._attempts:
             self._parts[part.job_id] = shipped
         else:
-            self._parts.pop(part.job_id, None)
+            # Another worker ships it too: before it is followed again, the file is compared.
+            self._forget(part.job_id)
         return is_ahead
 
-    async def finish(self, job_id: str, attempt: int, *, is_gone: bool = False) -> None:
-        """Ship the rest of the log of an attempt that ended; with `is_gone` there may be none here.
+    async def finish(self, job_id: str, attempt: int, *, is_cut: bool = False) -> None:
+        """Ship the rest of the log of an attempt that ended; with `is_cut` more of it is lost.
 
         Raises StoreUnavailable: the end of the job waits until its last line is in the store.
         """
@@ -192,13 +239,12 @@ class LogShipper:
             part = await self._find(job_id, attempt)
             if part is None or part.ended_at is not None:
                 break
-            has_file = await asyncio.to_thread(path.exists)
             await self._ship_usage(part)
             shipped = await asyncio.to_thread(put_new, self._store, part, path, is_over=True)
-            notice = _LOST if is_gone and not has_file else None
-            ended = replace(shipped, ended_at=micros(), notice=notice)
+            ended = replace(shipped, ended_at=micros(), notice=_LOST if is_cut else None)
             is_ended = await self._advance(part, ended)
         self._forget(job_id)
+        self._restored.pop(job_id, None)
         history = history_path(self._data_dir, job_id)
         await asyncio.to_thread(history.unlink, missing_ok=True)
 
@@ -279,7 +325,18 @@ def _link(old: Path, new: Path) -> bool:
     return True
 
 
-def _restore(objects: ObjectStore, key: ObjectKey, history: Path) -> None:
+def _restore_log(objects: ObjectStore, part: LogPart, path: Path, folder: Path) -> bool:
+    """Make the file of a log of its chunks, unless there is one that goes on where they end."""
+    if goes_on(objects, part, path):
+        return False
+    # Whoever follows it begins at the last line of all of it.
+    if not path.exists():
+        note_log_start(folder, path)
+    make_file(objects, part, path)
+    return True
+
+
+def _restore_usage(objects: ObjectStore, key: ObjectKey, history: Path) -> None:
     if not history.exists():
         history.parent.mkdir(parents=True, exist_ok=True)
         new = history.with_name("usage.new")

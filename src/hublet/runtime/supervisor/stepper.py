@@ -80,12 +80,14 @@ class JobStepper:
             held = await self._find(conn, job_id)
         if held is None:
             self._launches.leave(job_id)
+            # Another worker may have it, and ship its log from another folder.
+            self._logs.leave(job_id)
             return None
         if held.attempt is None:
             return await self._apply(held, _release_unplaced)
         if held.attempt.elsewhere is not None:
             if held.attempt.is_lost:
-                await self._logs.finish(job_id, held.attempt.number, is_gone=True)
+                await self._logs.finish(job_id, held.attempt.number, is_cut=True)
             return await self._apply(held, self._judge_lost)
         if held.job.cancel_requested_at is not None:
             return await self._cancel(held, held.attempt)
@@ -163,7 +165,7 @@ class JobStepper:
         attempt = replace(launch.attempt, handle=handle)
         if self._launches.find(job.id) is launch:
             # First, so that no hint of the runner is missed.
-            self._follow(attempt)
+            await self._follow(attempt)
         seen = await runner_calls.inspect(self._runner, handle, seconds=_FIRST_LOOK_SECONDS)
         await self._writes.run(lambda conn: self._write_launch(conn, attempt, seen))
         return seen
@@ -178,12 +180,16 @@ class JobStepper:
             for change in transitions.decide_changes(held, seen, limits, at=micros()):
                 await transition(conn, held.job, change)
 
-    def _follow(self, attempt: AttemptRecord) -> None:
+    async def _follow(self, attempt: AttemptRecord) -> None:
+        """Ship the log of an attempt from now on; before the runner is asked, which appends to it."""
         self.jobs_by_handle[attempt.handle] = attempt.job_id
+        if not self._runner.is_local:
+            folder = attempt_folder(self._settings, attempt)
+            await self._logs.restore(attempt.job_id, attempt.number, folder=folder)
         self._logs.follow(attempt.job_id, attempt.number)
 
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
-        self._follow(attempt)
+        await self._follow(attempt)
         limits = limits_of(held.job, self._settings)
         if transitions.is_overdue(attempt, limits, at=micros()):
             grace = self._settings.jobs.grace_seconds
@@ -197,8 +203,11 @@ class JobStepper:
         if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
             folder = attempt_folder(self._settings, held.attempt)
             await write_back_volumes(self._database, held.job, folder=folder)
-            is_gone = seen.phase is Phase.gone
-            await self._logs.finish(held.job.id, held.attempt.number, is_gone=is_gone)
+            number = held.attempt.number
+            is_cut = seen.phase is Phase.gone and not await self._logs.has_followed(
+                held.job.id, number
+            )
+            await self._logs.finish(held.job.id, number, is_cut=is_cut)
         limits = limits_of(held.job, self._settings)
         return await self._apply(
             held,
@@ -226,6 +235,7 @@ class JobStepper:
             return await self._cancel_launch(held, attempt)
         runner, patience = self._runner_of(attempt), _CANCEL_PATIENCE_SECONDS
         await runner_calls.stop(runner, attempt.handle, grace_seconds=grace, seconds=patience)
+        await self._follow(attempt)
         seen = await runner_calls.inspect(runner, attempt.handle, seconds=patience)
         if seen.phase in transitions.ENDED_PHASES:
             return await self._apply_observation(held, seen)
