@@ -290,6 +290,8 @@ class Observation:
     stopped: bool = False
     # More on it, such as why it could not begin.
     reason: str | None = None
+    # Whether it waits for volumes that this machine has not got: they are prepared again.
+    lacks_volumes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

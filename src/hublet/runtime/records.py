@@ -19,6 +19,8 @@ class BindMount:
     source: Path
     target: str
     read_only: bool
+    # What the hub notes of files that the attempt may change; an engine elsewhere keeps it with them.
+    snapshot: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,12 +22,16 @@ from hublet.jobs.logs.store import list_parts
 from hublet.jobs.logs.watcher import find_log
 from hublet.runtime.kubernetes import log_follower
 from hublet.runtime.kubernetes.runner import KubernetesRunner
+from hublet.runtime.supervisor import stepper
 from hublet.runtime.supervisor.supervisor import Supervisor
 from jobs.jobs_api import run, set_row
 from patience import SOON_SECONDS
 from people import Headers
 from runtime.kubernetes.local_pods import LocalCluster, LocalPod, a_cluster, a_runner
-from runtime.supervisor.supervised_jobs import status
+from runtime.supervisor.supervised_jobs import attempts, cancel, status
+from runtime.volumes.mounts import a_bucket, bucket, in_bucket, put_file
+
+LOST = "volumes[0]: ada/box was not written back: What the job has written is not on this machine."
 
 
 @dataclass(slots=True)
@@ -68,6 +72,15 @@ class Worker:
                 return sum(part.lines for part in await list_parts(conn, job_id)) == lines
 
         await self.step_until(is_shipped)
+
+    async def step_until_launched(self, job_id: str) -> None:
+        """Until there is a pod, which nobody has filled."""
+
+        async def is_launched() -> bool:
+            return bool((await attempts(self.database, job_id))[0]["handle"])
+
+        await self.step()
+        await self.step_until(is_launched)
 
     async def die(self, job_id: str) -> None:
         """End without a word; the lease on the job ends later."""
@@ -137,6 +150,213 @@ async def log_of(worker: Worker, job_id: str) -> list[str]:
     texts = [line.text for line in lines]
     assert [text for text in texts if text.startswith("===== Job started at ")] == texts[:1]
     return texts[1:]
+
+
+async def change_files(client: httpx2.AsyncClient, ada: Headers, pod: LocalPod) -> None:
+    """What the job does with its bucket, and what somebody else does meanwhile."""
+    (pod.root / "0" / "new").write_text("new")
+    (pod.root / "0" / "old").write_text("changed")
+    (pod.root / "0" / "gone").unlink()
+    await put_file(client, ada, "theirs", "replaced")
+    await put_file(client, ada, "added", "by somebody")
+
+
+async def a_changed_bucket(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub
+) -> tuple[str, Worker]:
+    """Return a job that runs and has changed its bucket, and its worker."""
+    await a_bucket(client, ada, same="1", old="2", gone="3", theirs="4")
+    job_id = await a_job(client, ada, volumes=[bucket()])
+    one = await hub.start_worker("one")
+    await one.step_until_begun(job_id)
+    await change_files(client, ada, hub.pod())
+    return job_id, one
+
+
+WRITTEN = {
+    "same": "1",
+    "old": "changed",
+    "new": "new",
+    "theirs": "replaced",
+    "added": "by somebody",
+}
+
+
+async def test_what_a_job_has_written_is_in_its_bucket_whoever_sees_its_end(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub
+) -> None:
+    job_id, one = await a_changed_bucket(client, ada, hub)
+    await one.die(job_id)
+    hub.pod().end()
+
+    two = await hub.start_worker("two")
+    await two.step_until_over(job_id)
+
+    assert await status(two.database, job_id) == ("COMPLETED", None)
+    assert await in_bucket(client, ada) == WRITTEN
+    assert hub.cluster.pods == {}
+
+
+@pytest.mark.parametrize("step", ["write_back", "transition"])
+async def test_a_worker_that_dies_while_it_writes_back_loses_nothing(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    hub: Hub,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+) -> None:
+    job_id, one = await a_changed_bucket(client, ada, hub)
+    hub.pod().end()
+    died = asyncio.Event()
+
+    async def die(*_: object, **__: object) -> None:
+        died.set()
+        raise OSError("killed")
+
+    async def has_died() -> bool:
+        return died.is_set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stepper, step, die)
+        await one.step_until(has_died)
+        await one.die(job_id)
+
+    two = await hub.start_worker("two")
+    await two.step_until_over(job_id)
+
+    assert await status(two.database, job_id) == ("COMPLETED", None)
+    assert await in_bucket(client, ada) == WRITTEN
+    assert await log_of(two, job_id) == []
+
+
+async def test_without_a_shared_store_files_come_back_all_the_same(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub
+) -> None:
+    hub.has_store = False
+    job_id, one = await a_changed_bucket(client, ada, hub)
+    hub.pod().prints("a line")
+    await one.die(job_id)
+    hub.pod().end()
+
+    two = await hub.start_worker("two")
+    await two.step_until_over(job_id)
+
+    assert await status(two.database, job_id) == ("COMPLETED", None)
+    listed = await client.get("/api/buckets/ada/box/tree", headers=ada)
+    assert [each["path"] for each in listed.json()] == sorted(WRITTEN)
+    assert await log_of(two, job_id) == ["a line"]
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+async def test_files_that_cannot_be_written_back_are_no_good_end(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub, exit_code: int
+) -> None:
+    """A pod of an older version has no snapshot."""
+    job_id, one = await a_changed_bucket(client, ada, hub)
+    await one.die(job_id)
+    (hub.pod().root / "0.json").unlink()
+    hub.pod().prints("a line")
+    hub.pod().end(exit_code)
+
+    two = await hub.start_worker("two")
+    await two.step_until_over(job_id)
+
+    stage, message = await status(two.database, job_id)
+    assert stage == ("ERROR" if exit_code else "COMPLETED")
+    assert message == (f"exit code 3; {LOST}" if exit_code else LOST)
+    assert await log_of(two, job_id) == ["a line", LOST]
+
+
+async def test_a_volume_that_the_cluster_has_lost_is_told_by_its_first_worker_too(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.runtime.kubernetes.runner._PAUSE_SECONDS", 0)
+    job_id, one = await a_changed_bucket(client, ada, hub)
+    hub.cluster.failure = OSError("the node is gone")
+    hub.pod().end()
+
+    await one.step_until_over(job_id)
+
+    assert await status(one.database, job_id) == ("COMPLETED", LOST)
+    told = "===== The cluster lost one of its volumes: the node is gone ====="
+    assert await log_of(one, job_id) == [told, LOST]
+
+
+async def test_volumes_that_were_not_filled_yet_are_prepared_by_the_next_worker(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub
+) -> None:
+    await a_bucket(client, ada, a="1", b="2")
+    job_id = await a_job(client, ada, volumes=[bucket()])
+    one = await hub.start_worker("one")
+    hub.cluster.failure = OSError("the connection broke")
+    await one.step_until_launched(job_id)
+    await one.die(job_id)
+    # Not what the first worker has prepared, which must not count as deleted by the job.
+    await put_file(client, ada, "c", "3")
+    hub.cluster.failure = None
+
+    two = await hub.start_worker("two")
+    await two.step_until_begun(job_id)
+    root = hub.pod().root
+    assert {path.name: path.read_text() for path in (root / "0").iterdir()} == {
+        "a": "1",
+        "b": "2",
+        "c": "3",
+    }
+    (root / "0" / "a").unlink()
+    hub.pod().end()
+    await two.step_until_over(job_id)
+
+    assert await status(two.database, job_id) == ("COMPLETED", None)
+    assert await in_bucket(client, ada) == {"b": "2", "c": "3"}
+
+
+async def test_a_source_that_is_gone_ends_the_job_that_waits_for_it(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub
+) -> None:
+    await a_bucket(client, ada, a="1")
+    job_id = await a_job(client, ada, volumes=[bucket()])
+    one = await hub.start_worker("one")
+    hub.cluster.failure = OSError("the connection broke")
+    await one.step_until_launched(job_id)
+    await one.die(job_id)
+    await client.delete("/api/buckets/ada/box", headers=ada)
+    hub.cluster.failure = None
+
+    two = await hub.start_worker("two")
+    await two.step_until_over(job_id)
+
+    stage, message = await status(two.database, job_id)
+    assert stage == "ERROR"
+    assert "ada/box" in (message or "")
+
+
+async def test_a_job_is_canceled_while_its_volumes_are_prepared_anew(
+    client: httpx2.AsyncClient, ada: Headers, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await a_bucket(client, ada, a="1")
+    job_id = await a_job(client, ada, volumes=[bucket()])
+    one = await hub.start_worker("one")
+    hub.cluster.failure = OSError("the connection broke")
+    await one.step_until_launched(job_id)
+    await one.die(job_id)
+    asked = asyncio.Event()
+
+    async def prepare_for_ever(*_: object, **__: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def is_asked() -> bool:
+        return asked.is_set()
+
+    monkeypatch.setattr("hublet.runtime.supervisor.launcher.prepare", prepare_for_ever)
+    two = await hub.start_worker("two")
+    await two.step_until(is_asked)
+    await cancel(two.database, job_id)
+    hub.pod().manifest["metadata"]["deletionTimestamp"] = "2026-11-19T10:00:00Z"
+    await two.step_until_over(job_id)
+
+    assert (await status(two.database, job_id))[0] == "CANCELED"
 
 
 async def test_no_line_is_lost_when_the_node_has_rotated_what_was_shipped(

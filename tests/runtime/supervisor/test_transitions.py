@@ -16,7 +16,7 @@ from hublet.jobs.records import (
     Stage,
 )
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
-from hublet.runtime.supervisor.transitions import AttemptLimits, decide_changes
+from hublet.runtime.supervisor.transitions import AttemptLimits, add_loss, decide_changes
 from hublet.tokens.delegations import Delegation
 
 LIMITS = AttemptLimits(start=10**9, timeout=10**9, memory_bytes=2**30)
@@ -70,3 +70,24 @@ def test_no_time_is_before_the_one_before_it_nor_yet_to_come(
 
 def test_an_attempt_that_is_as_it_was_changes_nothing() -> None:
     assert decide_changes(held(), Observation(phase=Phase.pending), LIMITS, at=LAUNCHED + 1) == []
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        pytest.param([], None, id="nothing"),
+        pytest.param(["A is lost."], "A is lost.", id="one bucket"),
+        pytest.param(
+            ["A is lost.", "B is."], "A is lost. The log names 1 more.", id="several buckets"
+        ),
+    ],
+)
+def test_an_attempt_that_lost_its_files_has_not_ended_well(
+    lost: list[str], said: str | None
+) -> None:
+    seen = Observation(phase=Phase.exited, exit_code=0, started_at=from_micros(LAUNCHED))
+
+    *_, end = add_loss(decide_changes(held(), seen, LIMITS, at=NOW), lost)
+
+    assert end.ending is not None
+    assert (end.message, end.ending.reason) == (said, said)

@@ -79,8 +79,13 @@ def model(**changes: Any) -> dict[str, Any]:
 
 
 async def after(database: Database, job: JobRecord) -> list[str]:
-    """Let the attempt have ended; return what could not be written back."""
-    return await write_back(database, job, folder=attempt_of(database, job))
+    """Let the attempt have ended; return what the log says could not be written back."""
+    folder = attempt_of(database, job)
+    log = folder.with_name("log")
+    before = log.read_text() if log.exists() else ""
+    await write_back(database, job, folder=folder, log=log, has_begun=True)
+    lines = log.read_text().removeprefix(before).splitlines() if log.exists() else []
+    return [line.partition(" ")[2] for line in lines]
 
 
 async def in_bucket(client: httpx2.AsyncClient, who: Headers) -> dict[str, str]:

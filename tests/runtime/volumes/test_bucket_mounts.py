@@ -46,7 +46,13 @@ async def test_an_attempt_gets_a_copy_of_its_own(
     found = await prepared(database, job)
 
     source = attempt_of(database, job) / "volumes" / "0" / "files"
-    assert found.binds == (BindMount(source=source, target="/box", read_only=False),)
+    mount = BindMount(
+        source=source,
+        target="/box",
+        read_only=False,
+        snapshot=source.with_name("handed.json"),
+    )
+    assert found.binds == (mount,)
     assert contents(source) == {"a": b"1", "deep/er/b": b"2"}
     assert (source / "a").stat().st_nlink == 1
     second = await mounted(database, job, number=2)

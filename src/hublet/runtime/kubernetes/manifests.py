@@ -50,9 +50,12 @@ _DEADLINE_MARGIN = 60
 # For the files of a job that was stopped, beside its own grace.
 _WRITE_BACK_GRACE = 30
 _WRITE_BACK_DEADLINE = 3600
-# The hub makes the first file when the volumes are full, and the second when it has read them.
-READY, DONE = f"{VOLUMES_ROOT}/.ready", f"{VOLUMES_ROOT}/.done"
-_WAIT = "trap : TERM; while [ ! -e {} ]; do sleep 0.2 || sleep 1; done"
+# The hub makes this file when the volumes are full.
+READY = f"{VOLUMES_ROOT}/.ready"
+_FILL = f"trap : TERM; while [ ! -e {READY} ]; do sleep 0.2 || sleep 1; done"
+# What the job has written stays until the pod is removed: a worker that has read it may die before it
+# is in its bucket, and the next one reads it again.
+_KEEP = "trap : TERM; while :; do sleep 1; done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,9 @@ def pod_of(order: LaunchOrder, settings: PodSettings) -> Manifest:
         "volumes": _volumes(order, settings),
     }
     if order.binds or order.content is not None:
-        spec["initContainers"] = [_helper(FILL_CONTAINER, READY, settings)]
+        spec["initContainers"] = [_helper(FILL_CONTAINER, _FILL, settings)]
     if is_written:
-        spec["containers"].append(_helper(WRITE_BACK_CONTAINER, DONE, settings))
+        spec["containers"].append(_helper(WRITE_BACK_CONTAINER, _KEEP, settings))
     if pull_secrets := _pull_secrets(order, settings):
         spec["imagePullSecrets"] = [{"name": name} for name in pull_secrets]
     if order.node_labels:
@@ -154,8 +157,13 @@ def _annotations(order: LaunchOrder, settings: PodSettings) -> dict[str, str]:
     def relative(path: Path) -> str:
         return str(path.absolute().relative_to(settings.data_dir))
 
-    volumes = [
-        {"source": relative(bind.source), "name": str(place), "written": not bind.read_only}
+    volumes: list[Manifest] = [
+        {
+            "source": relative(bind.source),
+            "name": str(place),
+            "written": not bind.read_only,
+            "snapshot": None if bind.snapshot is None else relative(bind.snapshot),
+        }
         for place, bind in enumerate(order.binds)
     ]
     if order.content is not None:
@@ -313,13 +321,13 @@ def _mounts(order: LaunchOrder) -> list[Manifest]:
     return mounts
 
 
-def _helper(name: str, file: str, settings: PodSettings) -> Manifest:
-    """Return a container that waits for a file, and in which the hub reads or writes volumes."""
+def _helper(name: str, script: str, settings: PodSettings) -> Manifest:
+    """Return a container that waits, and in which the hub reads or writes volumes."""
     small = {"cpu": "100m", "memory": str(128 * 2**20)}
     return {
         "name": name,
         "image": settings.helper_image,
-        "command": ["/bin/sh", "-c", _WAIT.format(file)],
+        "command": ["/bin/sh", "-c", script],
         "resources": {"requests": small, "limits": small},
         "securityContext": RESTRICTED,
         "volumeMounts": [{"name": "volumes", "mountPath": VOLUMES_ROOT}],

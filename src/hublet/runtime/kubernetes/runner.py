@@ -168,6 +168,8 @@ class KubernetesRunner:
             return Observation(phase=Phase.unknown, reason=text_of(error))
         observation = observation_of(self._observed(handle, pod))
         if pod_status.is_filling(pod) and handle not in {*self._fillers, *self._filled}:
+            if not await asyncio.to_thread(volumes.are_here, self._volumes(pod)):
+                return replace(observation, lacks_volumes=True)
             self._fillers[handle] = asyncio.create_task(self._fill(handle, pod))
         has_begun = observation.phase is Phase.running and observation.started_at is not None
         if has_begun and handle not in self._followers:
@@ -323,18 +325,19 @@ class KubernetesRunner:
 
     async def _read_back(self, handle: str, pod: Pod) -> None:
         """Read the volumes that a job may write to; what cannot be read is given up after a while."""
-        written = [each for each in self._volumes(pod) if each.is_written]
-        if not written:
-            return
         tries = self._read_backs[handle] = self._read_backs.get(handle, 0) + 1
-        try:
-            await volumes.read_back(self.cluster, handle, written)
-        except (CannotAttach, *CLUSTER_ERRORS) as error:
-            if tries < _MOST_READ_BACKS:
-                raise
-            log.warning("the volumes of a pod are lost", pod=handle, error=text_of(error))
-            lost = f"===== The cluster lost its volumes, which are not written back: {text_of(error)} ====="
-            await asyncio.to_thread(_append_line, self._path(pod, manifests.LOG), lost)
+        for volume in self._volumes(pod):
+            if not volume.is_written:
+                continue
+            try:
+                await volumes.read_back(self.cluster, handle, volume)
+            except (CannotAttach, *CLUSTER_ERRORS) as error:
+                if tries < _MOST_READ_BACKS:
+                    raise
+                log.warning("a volume of a pod is lost", pod=handle, error=text_of(error))
+                lost = f"===== The cluster lost one of its volumes: {text_of(error)} ====="
+                await asyncio.to_thread(_append_line, self._path(pod, manifests.LOG), lost)
+                await asyncio.to_thread(volumes.forget, volume)
 
     async def _keep_deadline(self, handle: str, pod: Pod) -> None:
         annotations = annotations_of(pod)

@@ -73,6 +73,11 @@ class Launcher:
     def find(self, job_id: str) -> AttemptLaunch | None:
         return self._launches.get(job_id)
 
+    def is_repeated(self, job_id: str) -> bool:
+        """Tell whether an attempt that the runner has is being launched again."""
+        launch = self._launches.get(job_id)
+        return launch is not None and bool(launch.attempt.handle)
+
     async def result(
         self, job: JobRecord, attempt: AttemptRecord, *, seconds: float
     ) -> Observation | None:

@@ -24,7 +24,7 @@ from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.runner_selection import NullRunner
 from hublet.runtime.supervisor.scheduling import CANCEL_MARGIN
 from hublet.runtime.supervisor.transitions import limits_of
-from hublet.runtime.volumes.write_back import write_back_volumes
+from hublet.runtime.volumes.write_back import write_back
 
 log = get_logger("jobs")
 
@@ -91,7 +91,7 @@ class JobStepper:
             return await self._apply(held, self._judge_lost)
         if held.job.cancel_requested_at is not None:
             return await self._cancel(held, held.attempt)
-        if not held.attempt.handle:
+        if not held.attempt.handle or self._launches.is_repeated(job_id):
             return await self._launch(held, held.attempt)
         # A slow launch may have ended between two steps: the next attempt needs one of its own.
         self._launches.leave(job_id)
@@ -142,7 +142,8 @@ class JobStepper:
             if seen is not None:
                 # What is not simply running is observed by the next step, with its handle. So is
                 # what was launched before this step: its end may have been what woke it.
-                return POLL_SECONDS if is_new and seen.phase is Phase.running else 0
+                is_settled = seen.lacks_volumes or (is_new and seen.phase is Phase.running)
+                return POLL_SECONDS if is_settled else 0
         if micros() >= attempt.launched_at + limits.start:
             await self._launches.cancel(held.job.id)
             late = transitions.late_change(
@@ -195,25 +196,39 @@ class JobStepper:
             grace = self._settings.jobs.grace_seconds
             await runner_calls.stop(self._runner_of(attempt), attempt.handle, grace_seconds=grace)
         seen = await runner_calls.inspect(self._runner_of(attempt), attempt.handle)
-        if not transitions.decide_changes(held, seen, limits, at=micros()):
-            return _CLOSE_POLL_SECONDS if seen.phase is Phase.pending else POLL_SECONDS
-        return await self._apply_observation(held, seen)
+        if transitions.decide_changes(held, seen, limits, at=micros()):
+            return await self._apply_observation(held, seen)
+        if seen.lacks_volumes:
+            # Another worker launched it, with another data folder. A launch finds what began.
+            return await self._launch(held, attempt)
+        return _CLOSE_POLL_SECONDS if seen.phase is Phase.pending else POLL_SECONDS
 
     async def _apply_observation(self, held: HeldJob, seen: Observation) -> float | None:
+        lost: list[str] = []
         if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
-            folder = attempt_folder(self._settings, held.attempt)
-            await write_back_volumes(self._database, held.job, folder=folder)
-            number = held.attempt.number
-            is_cut = seen.phase is Phase.gone and not await self._logs.has_followed(
-                held.job.id, number
-            )
-            await self._logs.finish(held.job.id, number, is_cut=is_cut)
+            lost = await self._drain(held.job, held.attempt, seen)
         limits = limits_of(held.job, self._settings)
-        return await self._apply(
-            held,
-            lambda again: transitions.decide_changes(again, seen, limits, at=micros()),
-            has_ended=seen.phase in transitions.ENDED_PHASES,
+
+        def decide(again: HeldJob) -> list[StageChange]:
+            changes = transitions.decide_changes(again, seen, limits, at=micros())
+            return transitions.add_loss(changes, lost)
+
+        return await self._apply(held, decide, has_ended=seen.phase in transitions.ENDED_PHASES)
+
+    async def _drain(self, job: JobRecord, attempt: AttemptRecord, seen: Observation) -> list[str]:
+        """Write buckets back and end the log; return sentences on buckets that are lost."""
+        is_cut = seen.phase is Phase.gone and not await self._logs.has_followed(
+            job.id, attempt.number
         )
+        lost = await write_back(
+            self._database,
+            job,
+            folder=attempt_folder(self._settings, attempt),
+            log=self._logs.path_of(job.id, attempt.number),
+            has_begun=(attempt.started_at or seen.started_at) is not None,
+        )
+        await self._logs.finish(job.id, attempt.number, is_cut=is_cut)
+        return lost
 
     async def _cancel(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         requested_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
@@ -233,6 +248,7 @@ class JobStepper:
             return seconds
         if not attempt.handle:
             return await self._cancel_launch(held, attempt)
+        await self._launches.cancel(held.job.id)
         runner, patience = self._runner_of(attempt), _CANCEL_PATIENCE_SECONDS
         await runner_calls.stop(runner, attempt.handle, grace_seconds=grace, seconds=patience)
         await self._follow(attempt)

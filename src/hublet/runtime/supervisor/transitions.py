@@ -1,5 +1,6 @@
 """Transitions of a job, decided from an observation; without clock, database and runner."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -128,6 +129,21 @@ def _end_change(
         ending=ending,
         ran=ran,
     )
+
+
+def add_loss(changes: list[StageChange], lost: Sequence[str]) -> list[StageChange]:
+    """Return changes that say, where they end an attempt, which of its buckets were not written back."""
+    ending = changes[-1].ending if changes else None
+    if not lost or ending is None:
+        return changes
+    sentence = lost[0] if len(lost) == 1 else f"{lost[0]} The log names {len(lost) - 1} more."
+
+    def joined(text: str | None) -> str:
+        return f"{text}; {sentence}" if text else sentence
+
+    message = joined(changes[-1].message)
+    ending = replace(ending, reason=joined(ending.reason))
+    return [*changes[:-1], replace(changes[-1], message=message, ending=ending)]
 
 
 def _ended_before(moment: datetime, ending: AttemptEnd) -> bool:

@@ -172,7 +172,8 @@ def first_failure_at(path: Path) -> int:
 def find_snapshot(path: Path) -> BucketSnapshot | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=BucketSnapshot)
-    except FileNotFoundError:
+    except (FileNotFoundError, msgspec.DecodeError):
+        # One that comes back from an engine may be anything.
         return None
 
 

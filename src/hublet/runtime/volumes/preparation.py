@@ -20,6 +20,7 @@ from hublet.runtime.volumes import bucket_mounts, checkouts
 from hublet.runtime.volumes.checkouts import copy_file
 from hublet.runtime.volumes.mount_frames import frame_binds, mount_points_in
 from hublet.runtime.volumes.records import (
+    SNAPSHOT,
     PreparedAttempt,
     bucket_folder,
     frame_folder,
@@ -83,7 +84,15 @@ async def _binds(
         source = await bucket_mounts.mount_bucket(
             database, repo, mount, target, mount_points=mount_points
         )
-        return [BindMount(source=source, target=mount.mount_path, read_only=bool(mount.read_only))]
+        is_written = not mount.read_only
+        return [
+            BindMount(
+                source=source,
+                target=mount.mount_path,
+                read_only=not is_written,
+                snapshot=target / SNAPSHOT if is_written else None,
+            )
+        ]
     whole = await checkouts.ensure_checkout(database, repo, mount.commit or repo.head_sha or "")
     inside = await run_in_launch_thread(checkouts.find_inside, whole, mount.path)
     if inside is None:

@@ -5,9 +5,11 @@ from pathlib import Path
 from hublet.core.dataclasses import dataclass
 from hublet.runtime.records import BindMount
 
-# In the folder of a mounted bucket: the files, and the snapshot of them.
+# In the folder of a mounted bucket: the files, the snapshot of them, and what became of their write-back
+# once it is over: a sentence if nothing was written.
 FILES = "files"
 SNAPSHOT = "handed.json"
+RESULT = "written-back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,6 @@ from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, Unavailable
 from hublet.jobs.access import find_mounted, get_delegate
-from hublet.jobs.logs.reader import log_path
-from hublet.jobs.logs.source import local_log
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import service as repos
 from hublet.repos.errors import PathTakenInBucket
@@ -30,6 +28,7 @@ from hublet.runtime.volumes import bucket_mounts
 from hublet.runtime.volumes.bucket_mounts import prefix_of
 from hublet.runtime.volumes.records import (
     FILES,
+    RESULT,
     SNAPSHOT,
     BucketSnapshot,
     ChangedFile,
@@ -49,6 +48,8 @@ _TRANSIENT_ERRORS = frozenset(
 )
 # How long to retry those, in microseconds.
 _PATIENCE = 600_000_000
+_NOT_HERE = "What the job has written is not on this machine."
+_NO_SNAPSHOT = BucketSnapshot(repo_id="", files={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,15 @@ class _WriteBack:
     snapshot: BucketSnapshot
     # Sentences on what could not be written.
     refusals: list[str] = field(default_factory=list)
+    # Those on the bucket as a whole.
+    lost: list[str] = field(default_factory=list)
 
     def refuse(self, what: str, why: str) -> None:
         self.refusals.append(f"volumes[{self.place}]: {what} was not written back: {why}")
+
+    def lose(self, why: str) -> None:
+        self.refuse(self.mount.source, why)
+        self.lost.append(self.refusals[-1])
 
     def log_lines(self) -> list[str]:
         """Return the refusals for the log, but not more of them than anybody reads."""
@@ -75,64 +82,85 @@ class _WriteBack:
         return [*self.refusals[:_MAX_REFUSALS], rest]
 
 
-async def write_back_volumes(database: Database, job: JobRecord, *, folder: Path) -> None:
-    """Write the buckets of an attempt back; the end of the job's log says what was refused."""
-    if not job.spec.mounts:
+async def write_back(
+    database: Database, job: JobRecord, *, folder: Path, log: Path, has_begun: bool
+) -> list[str]:
+    """Write what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
+
+    The log says what could not be written; returned are the sentences on whole buckets. What was
+    written is not written again from this folder. Raises what is worth another try, but not for
+    ever: Unavailable and OSError. No transaction may be open.
+    """
+    lost: list[str] = []
+    for place, mount in enumerate(job.spec.mounts):
+        if mount.read_only or mount.type is not VolumeType.bucket:
+            continue
+        path = bucket_folder(folder, place) / SNAPSHOT
+        result = path.with_name(RESULT)
+        said = await asyncio.to_thread(_find_result, result)
+        if said is None:
+            snapshot = await asyncio.to_thread(bucket_mounts.find_snapshot, path)
+            bucket = _WriteBack(
+                job=job,
+                place=place,
+                mount=mount,
+                folder=path.with_name(FILES),
+                snapshot=snapshot or _NO_SNAPSHOT,
+            )
+            if snapshot is not None:
+                await _write_back_or_refuse(database, bucket, path)
+            elif has_begun:
+                bucket.lose(_NOT_HERE)
+            said = " ".join(bucket.lost)
+            # Where even that fails nothing more can be done for the attempt.
+            with suppress(OSError):
+                await asyncio.to_thread(_append_to_log, log, bucket.log_lines())
+            with suppress(OSError):
+                await asyncio.to_thread(_write_result, result, said)
+        lost += [said] if said else []
+    return lost
+
+
+def _find_result(path: Path) -> str | None:
+    """Return the sentence on a bucket whose write-back is over, empty if there is none."""
+    try:
+        return path.read_text(errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _write_result(path: Path, sentence: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(sentence)
+
+
+def _append_to_log(log: Path, lines: list[str]) -> None:
+    if not lines:
         return
-    refusals = await write_back(database, job, folder=folder)
-    if refusals:
-        log = log_path(database.hub.settings.database.data_dir, job.id)
-        await asyncio.to_thread(_append_to_log, log, job.attempt, refusals)
-
-
-def _append_to_log(log: Path, attempt: int, lines: list[str]) -> None:
-    shipped = local_log(log.parent, attempt)
-    log = shipped if shipped.exists() else log
+    # The log of a job that began without a shared store may not have been adopted yet.
+    older = log.with_name("log")
+    log = older if older.exists() and not log.exists() else log
+    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file:
         file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
 
 
-async def write_back(database: Database, job: JobRecord, *, folder: Path) -> list[str]:
-    """Write what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
-
-    Returns sentences on what could not be written, for the log of the job. What was written is not
-    written again. Raises what is worth another try, but not for ever: Unavailable and
-    OSError. No transaction may be open.
-    """
-    refusals: list[str] = []
-    for place, mount in enumerate(job.spec.mounts):
-        path = bucket_folder(folder, place) / SNAPSHOT
-        snapshot = await asyncio.to_thread(bucket_mounts.find_snapshot, path)
-        if snapshot is None or mount.read_only or mount.type is not VolumeType.bucket:
-            continue
-        bucket = _WriteBack(
-            job=job, place=place, mount=mount, folder=path.with_name(FILES), snapshot=snapshot
-        )
-        await _write_back_or_refuse(database, bucket, path)
-        # Where even that fails nothing more can be done for the attempt.
-        with suppress(OSError):
-            await asyncio.to_thread(path.unlink)
-        refusals += bucket.log_lines()
-    return refusals
-
-
 async def _write_back_or_refuse(database: Database, bucket: _WriteBack, snapshot: Path) -> None:
     """Write back what can be written. Raises what is worth another try."""
-    source = bucket.mount.source
     try:
         await _write_changes(database, bucket)
     except Unavailable:
         raise
     except HubError as error:
-        bucket.refuse(source, error.message)
+        bucket.lose(error.message)
     except OSError as error:
         if error.errno in _TRANSIENT_ERRORS and not await asyncio.to_thread(
             _is_out_of_time, snapshot
         ):
             raise
-        bucket.refuse(source, f"{error.strerror or error}.")
+        bucket.lose(f"{error.strerror or error}.")
     except RecursionError:
-        bucket.refuse(source, "Something in it is nested too deeply.")
+        bucket.lose("Something in it is nested too deeply.")
 
 
 def _is_out_of_time(snapshot: Path) -> bool:
@@ -147,8 +175,10 @@ async def _write_changes(database: Database, bucket: _WriteBack) -> None:
     before = bucket.snapshot.files
     diff = await asyncio.to_thread(bucket_mounts.compare, bucket.folder, before)
     for skipped in diff.skipped:
-        what = ascii(skipped.path) if skipped.path else bucket.mount.source
-        bucket.refuse(what, skipped.reason)
+        if skipped.path:
+            bucket.refuse(ascii(skipped.path), skipped.reason)
+        else:
+            bucket.lose(skipped.reason)
     # Removals go first: a folder may have taken the place of a file.
     for start in range(0, len(diff.removed), _BATCH):
         await _remove_files(database, bucket, diff.removed[start : start + _BATCH])
