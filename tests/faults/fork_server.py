@@ -11,18 +11,15 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import asyncpg  # noqa: F401 - as below
-import obstore  # noqa: F401 - imported before the fork
-
-import hublet.app
-import hublet.serving
-import hublet.worker  # noqa: F401 - as above
 from hublet.cli import main
 
+# What is imported before the fork; not with this module, which the hub's own worker processes import too.
+_NEEDED = ("asyncpg", "obstore", "hublet.app", "hublet.serving", "hublet.worker")
 # Steps 1 to 5 of a write: the cache, the quarantine, the upload, the transaction and the move.
 _WATCHED = (
     "/repos/push/",
@@ -74,6 +71,8 @@ def _serve(request: dict[str, Any]) -> None:
 
 
 def _fork_each() -> None:
+    for name in _NEEDED:
+        import_module(name)
     while line := sys.stdin.readline():
         pid = os.fork()
         if pid == 0:
