@@ -8,7 +8,7 @@ from pathlib import Path
 from faults.content_events import with_database
 from faults.webhook_inbox import Inbox, inbox
 from hublet.core.database import Database
-from hublet.webhooks.delivery.committer import LARGEST_GROUP
+from hublet.webhooks.delivery.committer import MOST_UNWRITTEN
 from hublet.webhooks.delivery.lanes import PER_HOST
 from hublet.webhooks.delivery.store import LEASE
 from patience import SOON_SECONDS
@@ -38,7 +38,7 @@ def test_ten_kills_lose_nothing_and_repeat_only_what_was_in_flight(place: Place)
     assert set(box.arrived) == expected
     assert len(expected) == KILLS * EACH * WEBHOOKS
     repeated = box.arrived.total() - len(expected)
-    assert repeated <= KILLS * (PER_HOST + LARGEST_GROUP)
+    assert repeated <= KILLS * (PER_HOST + MOST_UNWRITTEN)
     assert _attempts(place) == len(expected), "One success is kept for each delivery."
 
 
@@ -73,7 +73,7 @@ def test_two_workers_share_deliveries_and_a_killed_one_loses_none(
             wait_until(lambda: _states(place) == {"delivered"}, seconds=3 * SOON_SECONDS)
     assert set(box.arrived) == expected
     # The living one never repeats; the dead one's, no more than were in flight or unwritten.
-    assert box.arrived.total() - len(expected) <= PER_HOST + LARGEST_GROUP
+    assert box.arrived.total() - len(expected) <= PER_HOST + MOST_UNWRITTEN
     assert _attempts(place) == len(expected)
 
 

@@ -97,7 +97,7 @@ async def test_while_results_cannot_be_written_little_more_is_sent(
         return await delivery_outcomes.write_outcomes(conn, *given, **named)
 
     monkeypatch.setattr(committer, "write_outcomes", write)
-    monkeypatch.setattr(dispatcher, "LARGEST_GROUP", 4)
+    monkeypatch.setattr(dispatcher, "MOST_UNWRITTEN", 8)
     async with receiving() as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
         await trigger_many(database, [webhook_id], count=100)

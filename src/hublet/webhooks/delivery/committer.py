@@ -16,6 +16,8 @@ from hublet.webhooks.records import Attempt, Outcome
 log = get_logger("webhooks")
 
 LARGEST_GROUP = 256
+# While a group is being written the next one gathers; what is sent beyond that would be sent again after a kill.
+MOST_UNWRITTEN = 2 * LARGEST_GROUP
 _GATHER_SECONDS = 0.004
 _LAST_SECONDS = 2.0
 

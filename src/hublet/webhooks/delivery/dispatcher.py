@@ -19,7 +19,7 @@ from hublet.repos import store as repo_rows
 from hublet.tokens.delegations import delegation_from_text
 from hublet.webhooks import service
 from hublet.webhooks.delivery import lanes_store
-from hublet.webhooks.delivery.committer import LARGEST_GROUP, Committer
+from hublet.webhooks.delivery.committer import MOST_UNWRITTEN, Committer
 from hublet.webhooks.delivery.failure_messages import log_failure
 from hublet.webhooks.delivery.lanes import Lanes
 from hublet.webhooks.delivery.records import DeliveryTarget, split_url
@@ -89,7 +89,7 @@ class Dispatcher:
             self._turn.clear()
             # Results that are not written would be sent again after a crash: no more than
             # a group or two may wait. The committer calls when there is room again.
-            if self._committer.backlog >= 2 * LARGEST_GROUP:
+            if self._committer.backlog >= MOST_UNWRITTEN:
                 continue
             picked = self._lanes.pick()
             if not picked:
