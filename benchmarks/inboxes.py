@@ -115,8 +115,9 @@ _INDEXES: dict[Engine, str] = {
         SELECT name, sql FROM sqlite_master
         WHERE type = 'index' AND tbl_name = 'notifications' AND sql IS NOT NULL
     """,
+    # The server tells of the index of a table with parts without those of its parts.
     "PostgreSQL": """
-        SELECT indexname AS name, indexdef AS sql FROM pg_indexes
+        SELECT indexname AS name, replace(indexdef, ' ON ONLY ', ' ON ') AS sql FROM pg_indexes
         WHERE tablename = 'notifications' AND indexname <> 'notifications_pkey'
     """,
 }

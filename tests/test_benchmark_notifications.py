@@ -46,8 +46,10 @@ async def test_so_many_items_lie_in_the_inboxes_and_all_are_counted(
     indexes = {
         "sqlite": "SELECT count(*) FROM sqlite_master WHERE tbl_name = 'notifications' "
         "AND type = 'index' AND sql IS NOT NULL",
-        "postgresql": "SELECT count(*) FROM pg_indexes WHERE tablename = 'notifications' "
-        "AND indexname <> 'notifications_pkey'",
+        # In the part that has the fewest.
+        "postgresql": "SELECT min(indexes) FROM (SELECT count(*) AS indexes FROM pg_inherits i "
+        "LEFT JOIN pg_index x ON x.indrelid = i.inhrelid AND x.indisvalid AND NOT x.indisprimary "
+        "WHERE i.inhparent = 'notifications'::regclass GROUP BY i.inhrelid) each_part",
     }
     assert await value(database, indexes[database.kind]) >= 8
 
