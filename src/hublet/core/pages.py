@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -235,6 +235,13 @@ def count_text(count: float) -> str:
     return f"{count:.3g}{_COUNT_UNITS[unit]}"
 
 
+@lru_cache(maxsize=256)
+def _icon(name: str) -> Markup:
+    """Return one of the icons of `icons.svg`: a page has hundreds."""
+    html = Markup('<svg class="i" aria-hidden="true"><use href="{}#{}"/></svg>')
+    return html.format(static_url("icons.svg"), name)
+
+
 def _hue_of(name: str) -> int:
     """Return the number of the colour in which a name's initials are shown."""
     return zlib.crc32(name.casefold().encode()) % 12 + 1
@@ -273,6 +280,7 @@ class Templates:
             "plural": plural,
         }
         environment.globals |= {
+            "icon": _icon,
             "announcements": _list_announcements,
             "page_request": _page_request.get,
             "static_url": static_url,
