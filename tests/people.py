@@ -60,6 +60,13 @@ async def sign_in(
     return {"Authorization": f"Bearer {value}"}
 
 
+async def revoke(database: Database, headers: Headers) -> None:
+    """Revoke the token of these headers, as its owner does."""
+    async with database.transaction() as conn:
+        value = headers["Authorization"].removeprefix("Bearer ")
+        await tokens.revoke_by_value(conn, value, reason="owner")
+
+
 async def an_organization(
     database: Database,
     name: str,

@@ -1,5 +1,6 @@
 """Pushes put together by hand, and what the hub says to them."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,7 +128,9 @@ class Pusher:
     async def refs(self) -> dict[str, str]:
         return await refs_of(self.database, self.repo)
 
-    async def send(self, body: bytes, headers: Headers | None = None) -> httpx2.Response:
+    async def send(
+        self, body: bytes | AsyncIterator[bytes], headers: Headers | None = None
+    ) -> httpx2.Response:
         return await self.client.post(
             f"/{self.repo.full_name}/git-receive-pack",
             headers=self.headers if headers is None else headers,

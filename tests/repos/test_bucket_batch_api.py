@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -16,7 +17,7 @@ from hublet.storage.records import Blob
 from hublet.storage.store import add_blobs
 from hublet.storage.xet_hashes import file_hash, to_text
 from outbox_events import published_events
-from people import Headers, sign_in
+from people import Headers, revoke, sign_in
 from storage.xet_content import nodes
 
 BOX = "/api/buckets/ada/box"
@@ -418,3 +419,18 @@ async def test_only_who_may_write_sends_a_batch(
 
     assert [answer.status_code for answer in answers] == [401, 403, 403]
     assert await files(client, ada) == {}
+
+
+async def test_a_token_that_is_revoked_while_a_batch_arrives_changes_nothing(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, box: str
+) -> None:
+    async def content() -> AsyncIterator[bytes]:
+        yield lines(add("a"))
+        await revoke(database, ada)
+        yield lines(add("b"))
+
+    sent = ada | {"Content-Type": "application/x-ndjson"}
+    response = await client.post(f"{box}/batch", headers=sent, content=content())
+
+    assert response.status_code == 401
+    assert await files(client, {}) == {}

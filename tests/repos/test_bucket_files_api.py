@@ -21,6 +21,8 @@ from hublet.core.hub import Hub
 from hublet.core.paging import write_cursor
 from hublet.events import RepoFilesUpdated
 from hublet.storage.xet_hashes import file_hash, to_text
+from hublet.tokens import service as tokens
+from hublet.tokens import store as token_store
 from hublet.tokens.records import TokenRole
 from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
@@ -262,6 +264,27 @@ async def test_rights_that_end_while_a_file_is_sent_are_gone(
     response = await client.put("/api/buckets/engines/box/files/a", headers=bob, content=content())
 
     assert response.status_code == 403
+    assert (await client.get("/api/buckets/engines/box/tree")).json() == []
+
+
+async def test_a_token_that_is_cut_off_while_a_file_is_sent_adds_nothing(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    organization = await an_organization(database, "engines", members={"bob": Role.write})
+    bob = await sign_in(database, "bob")
+    await client.post("/api/buckets/engines/box", headers=bob, json={})
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"one"
+        async with database.transaction() as conn:
+            token = await tokens.find_by_value(conn, bob["Authorization"].removeprefix("Bearer "))
+            assert token is not None
+            await token_store.cut_off(conn, organization.id, token.id)
+        yield b"two"
+
+    response = await client.put("/api/buckets/engines/box/files/a", headers=bob, content=content())
+
+    assert response.status_code == 401
     assert (await client.get("/api/buckets/engines/box/tree")).json() == []
 
 

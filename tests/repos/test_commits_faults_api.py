@@ -1,7 +1,7 @@
 """Commits beside each other, and commits that fail half-way."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import httpx2
@@ -17,8 +17,8 @@ from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.records import Card, RepoType
 from hublet.repos.refs import service as refs
 from outbox_events import published_events
-from people import Headers
-from repos.commits import ARepo, a_repo, file, header, ndjson
+from people import Headers, revoke
+from repos.commits import ARepo, Line, a_repo, file, header, ndjson
 
 
 @pytest.fixture
@@ -220,6 +220,27 @@ async def test_who_lost_the_right_meanwhile_is_not_told_that_nothing_would_chang
     response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
+
+
+@pytest.mark.parametrize("lines", [(), (file("a", "1"),)], ids=["no change", "a change"])
+async def test_a_token_that_is_revoked_while_the_body_arrives_commits_nothing(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    repo: ARepo,
+    lines: Sequence[Line],
+) -> None:
+    before = await repo.state()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield ndjson(header(), *lines)
+        await revoke(database, ada)
+
+    response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
+
+    assert response.status_code == 401
+    assert response.json() == {"error": "Invalid credentials in Authorization header"}
+    assert await repo.state() == before
 
 
 async def test_a_right_that_is_lost_while_git_works_counts_no_more(

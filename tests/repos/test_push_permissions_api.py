@@ -1,5 +1,6 @@
 """Who may push, and where to."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from hublet.repos.push import unpack
 from hublet.repos.records import RefTransaction, Repo
 from hublet.repos.refs import service as ref_service
 from hublet.tokens.records import Caller, TokenRole
-from people import Headers, sign_in
+from people import Headers, revoke, sign_in
 from repos.pushes import MAIN, Pusher, a_pusher, push_body
 
 
@@ -130,6 +131,21 @@ async def test_who_may_not_write_any_more_when_all_has_arrived_moves_nothing(
 
     assert report == ["unpack ok", f"ng refs/pr/1 {NO_WRITER}"]
     assert (await pusher.refs())["refs/pr/1"] == pusher.head
+
+
+async def test_a_token_that_is_revoked_while_a_push_arrives_moves_nothing(pusher: Pusher) -> None:
+    new = pusher.clone.commit({"a.txt": b"one"}, pusher.head)
+    commands, pack = push_body((MAIN, pusher.head, new)), pusher.clone.pack(new)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield commands
+        await revoke(pusher.database, pusher.headers)
+        yield pack
+
+    response = await pusher.send(body())
+
+    assert response.status_code == 401
+    assert await pusher.refs() == {MAIN: pusher.head}
 
 
 async def test_an_author_who_cannot_read_the_repository_any_more_cannot_push(

@@ -19,6 +19,7 @@ from hublet.core.sealing import KeyRing
 from hublet.events import CredentialCreated, CredentialRevoked, CredentialsReported
 from hublet.tokens import repo_tokens, store
 from hublet.tokens.errors import (
+    InvalidToken,
     InvalidTokenRequest,
     TokenExists,
     TokenNotFound,
@@ -191,6 +192,16 @@ async def revoke_of_accesses(conn: Connection, access_ids: Sequence[str]) -> Non
 async def find_caller(conn: Reader, value: str) -> Caller | None:
     caller = await repo_tokens.find_caller(conn, value)
     return caller or await store.find_caller(conn, digests_of(conn.hub.keys, value))
+
+
+async def check_still_reaches(conn: Reader, caller: Caller, owner_id: str) -> None:
+    """Refuse a caller whose credential ended, or was cut off from this owner, since its request began.
+
+    What takes a long body asks this where it makes the content visible, as it asks for rights again. The
+    time at which a credential runs out is that of the beginning.
+    """
+    if not await store.still_reaches(conn, caller.token, owner_id):
+        raise InvalidToken
 
 
 def digests_of(keys: KeyRing, value: str) -> list[str]:

@@ -132,6 +132,24 @@ async def _limits_of(conn: Reader, token: TokenRecord) -> tuple[OrganizationLimi
     )
 
 
+async def still_reaches(conn: Reader, token: TokenRecord, owner_id: str) -> bool:
+    """Tell whether a token or session is still there, and not cut off from what this owner has."""
+    return bool(
+        await conn.fetch_value(
+            """
+            SELECT EXISTS (SELECT 1 FROM sessions s WHERE s.id = $1) OR EXISTS (
+                SELECT 1 FROM tokens t WHERE t.id = $1 AND t.revoked_at IS NULL AND NOT EXISTS (
+                    SELECT 1 FROM token_cut_offs c
+                    WHERE c.organization_id = $2
+                        AND (c.credential_id = t.id OR c.credential_id = t.access_id)
+                )
+            )
+            """,
+            token.id, owner_id,
+        )
+    )  # fmt: skip
+
+
 def _placeholders(count: int) -> str:
     return ", ".join(f"${number}" for number in range(1, count + 1))
 

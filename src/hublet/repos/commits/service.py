@@ -36,6 +36,7 @@ from hublet.repos.records import MAIN, PULL_REQUESTS, Card, NewPacks, RefTransac
 from hublet.repos.refs import service as refs
 from hublet.storage.object_store import open_store
 from hublet.tokens.records import Caller
+from hublet.tokens.service import check_still_reaches
 
 log = get_logger("commits")
 
@@ -201,6 +202,8 @@ class _CommitAttempts:
             _check_same(repo, target.repo)
             request, built, card = await self._build_with_pointers(work, target)
             if not built.is_new:
+                async with self._database.read() as conn:
+                    await check_still_reaches(conn, self._caller, target.repo.owner_id)
                 return _CommitOutcome(repo=target.repo, oid=built.oid, is_new=False)
             self._packs = await work.upload()
             move = partial(self._move, target=target, request=request, built=built, card=card)
@@ -260,6 +263,7 @@ class _CommitAttempts:
             # Where the branch is by now, the move of its ref tells.
             repo = await get_repo(conn, self._caller, self._address)
         _check_same(target.repo, repo)
+        await check_still_reaches(conn, self._caller, repo.owner_id)
         await _keep_contents(conn, repo, request.lfs_files)
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None

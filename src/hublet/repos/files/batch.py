@@ -48,6 +48,7 @@ from hublet.storage.records import Blob, CutBlob
 from hublet.storage.store import add_cut_blobs
 from hublet.storage.xorbs import Buffer
 from hublet.tokens.records import Caller
+from hublet.tokens.service import check_still_reaches
 
 MAX_OPERATIONS = 1000
 # The contents of a batch are held in memory; larger files are uploaded with PUT.
@@ -135,6 +136,7 @@ async def apply_batch(
         try:
             async with database.transaction() as conn:
                 repo = await repos.get(conn, caller, address, Right.write)
+                await check_still_reaches(conn, caller, repo.owner_id)
                 failures |= await _apply(conn, caller, repo, possible, arrived)
         except PathTakenInBucket as error:
             failures |= dict.fromkeys(error.paths, PATH_TAKEN.capitalize())

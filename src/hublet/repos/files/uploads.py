@@ -22,6 +22,7 @@ from hublet.storage.records import Blob
 from hublet.storage.store import add_blobs
 from hublet.storage.xorbs import Buffer
 from hublet.tokens.records import Caller
+from hublet.tokens.service import check_still_reaches
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
 
@@ -94,6 +95,7 @@ async def put_file(
     await cut_now(database, repo.id, [blob])
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
+        await check_still_reaches(conn, caller, repo.owner_id)
         [held] = await add_contents(conn, repo.id, [blob])
         file = _file(upload, held)
         await service.change_files(conn, caller, repo, [file], on=upload.condition)

@@ -21,6 +21,7 @@ from hublet.repos.records import MAIN, Card, NewPacks, RefTransaction, Repo, Rep
 from hublet.repos.refs import service as refs
 from hublet.repos.refs import store as ref_store
 from hublet.tokens.records import Caller
+from hublet.tokens.service import check_still_reaches
 
 # How often the refs are read again when another push moved one of them meanwhile.
 ATTEMPTS = 3
@@ -121,6 +122,7 @@ async def _update_refs_once(
     conn: Connection, pushing: PushRequest, content: AcceptedContent
 ) -> list[CommandOutcome]:
     repo = await get_to_push(conn, pushing.caller, pushing.address)
+    await check_still_reaches(conn, pushing.caller, repo.owner_id)
     await check_refs(conn, pushing.caller, repo, pushing.push)
     outcomes = ref_rules.check_commands(pushing.push, await _current_refs(conn, repo))
     updates = [
