@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from hublet.core import clock, queue
+import hublet.worker as worker_module
+from hublet.core import clock, outbox, queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.leases import LeaseKeeper, WorkerPresence
 from hublet.core.queue import Task
 from hublet.core.queue.leases import TaskLeases
+from hublet.events import CredentialCreated
 from patience import SOON_SECONDS
 from registries import restored_registries
 from scratch_database import wait_until
@@ -236,3 +238,64 @@ async def test_a_quick_task_that_was_lost_meanwhile_is_undone(database: Database
 
         async with database.read() as conn:
             assert await conn.fetch_value("SELECT count(*) FROM facts") == 0
+
+
+def test_the_load_is_what_the_process_used_of_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    def set_clocks(at: float, used: float) -> None:
+        monkeypatch.setattr(worker_module, "monotonic", lambda: at)
+        monkeypatch.setattr(worker_module, "process_time", lambda: used)
+
+    set_clocks(100.0, 7.0)
+    load = worker_module._ProcessLoad()  # noqa: SLF001 - a part of the worker
+    found = []
+    # Too early to tell; 0.6 of a core; 0.4; 1.8, as with threads.
+    for at, used in ((100.05, 7.05), (101.0, 7.6), (102.0, 8.0), (103.0, 9.8)):
+        set_clocks(at, used)
+        found.append(load.is_high())
+
+    assert found == [False, True, False, True]
+
+
+async def rounds_of_singles(
+    database: Database, monkeypatch: pytest.MonkeyPatch, *, gather_seconds: float
+) -> list[int]:
+    """Return how many events a worker took at once that were published one after the other."""
+    rounds = list[int]()
+    dispatch = outbox.dispatch
+
+    async def noted(conn: Connection, *, limit: int) -> int:
+        rounds.append(await dispatch(conn, limit=limit))
+        return rounds[-1]
+
+    async def wait_for(count: int) -> None:
+        while sum(rounds) < count:
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(outbox, "dispatch", noted)
+    monkeypatch.setattr(worker_module, "_GATHER_SECONDS", gather_seconds)
+    set_grace(database, 0)
+    async with asyncio.timeout(SOON_SECONDS), running_workers(database):
+        for number in range(1, 11):
+            async with database.transaction() as conn:
+                await outbox.publish(conn, CredentialCreated(token_id="t", user_id="u", name="n"))
+            if number == 1:
+                await wait_for(1)
+        await wait_for(10)
+    return [count for count in rounds if count]
+
+
+async def test_events_gather_while_the_process_is_busy(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module._ProcessLoad, "is_high", lambda _: True)  # noqa: SLF001 - as above
+
+    # The first one is handed on at once.
+    assert await rounds_of_singles(database, monkeypatch, gather_seconds=1) == [1, 9]
+
+
+async def test_events_of_a_process_that_is_not_busy_wait_for_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module._ProcessLoad, "is_high", lambda _: False)  # noqa: SLF001 - as above
+
+    assert sum(await rounds_of_singles(database, monkeypatch, gather_seconds=3600)) == 10

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import hublet.reactions  # noqa: F401 - importing registers the reactions and tasks that it runs
 from hublet.core import outbox, queue, totals
+from hublet.core.clock import monotonic, process_time
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.core.leases import WorkerPresence
@@ -38,6 +39,29 @@ _FOLD_SECONDS = 10.0
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _OTHERS_WERE_FASTER_SECONDS = 0.02
 
+# Ten events at once cost little more than one: while the process is busy, and few of them come at a time,
+# they gather for so long.
+_FEW = 10
+_GATHER_SECONDS = 0.02
+_HIGH_LOAD = 0.5
+_LOAD_SECONDS = 0.1
+
+
+class _ProcessLoad:
+    """How much of a core this process has used of late."""
+
+    def __init__(self) -> None:
+        self._since, self._used = monotonic(), process_time()
+        self._is_high = False
+
+    def is_high(self) -> bool:
+        at = monotonic()
+        if (seconds := at - self._since) >= _LOAD_SECONDS:
+            used = process_time()
+            self._is_high = used - self._used > _HIGH_LOAD * seconds
+            self._since, self._used = at, used
+        return self._is_high
+
 
 class Worker:
     """One worker. Any number may run on one database, in any number of processes."""
@@ -55,6 +79,7 @@ class Worker:
         self._slow = SlowLane(database, self._leases)
         self.deliveries = DeliveryEngine(database, self.name)
         self._jobs = SupervisorLifecycle(database, self.name)
+        self._load = _ProcessLoad()
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
         self._heart: list[asyncio.Task[None]] = []
@@ -129,11 +154,12 @@ class Worker:
         self,
         channel: str,
         seconds_until_due: Callable[[], Awaitable[float | None]],
-        step: Callable[[], Awaitable[bool]],
+        step: Callable[[], Awaitable[int]],
     ) -> None:
         """Step while there is work; then sleep until a commit, a due task or the back-stop.
 
-        Looking is a read, so that an idle worker never holds up those who write.
+        Looking is a read, so that an idle worker never holds up those who write. While the process is
+        busy, a step that found little is followed by a rest in which more gathers.
         """
         poll = self._settings.poll_seconds
         with self._database.subscribe(channel) as subscription:
@@ -142,7 +168,10 @@ class Worker:
                 while not self._stopping:
                     seconds = await seconds_until_due()
                     if seconds is not None and seconds <= 0:
-                        seconds = 0 if await step() else _OTHERS_WERE_FASTER_SECONDS
+                        count = await step()
+                        seconds = 0 if count else _OTHERS_WERE_FASTER_SECONDS
+                        if 0 < count <= _FEW and self._load.is_high():
+                            await asyncio.sleep(_GATHER_SECONDS)
                     if seconds != 0 and not self._stopping:
                         limit = poll if seconds is None else min(seconds, poll)
                         await subscription.wait(timeout=limit)
@@ -153,9 +182,9 @@ class Worker:
         async with self._database.read() as conn:
             return 0 if await outbox.is_waiting(conn) else None
 
-    async def _dispatch_events(self) -> bool:
+    async def _dispatch_events(self) -> int:
         async with self._database.transaction() as conn:
-            return await outbox.dispatch(conn, limit=self._settings.batch_size * 4) > 0
+            return await outbox.dispatch(conn, limit=self._settings.batch_size * 4)
 
     async def _beat(self, duty: Callable[[], Awaitable[None]]) -> None:
         """Do a duty every few seconds, also when it fails: without it tasks would run twice."""

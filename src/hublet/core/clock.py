@@ -36,6 +36,11 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def process_time() -> float:
+    """Return how many seconds of the processors this process has used, all its threads."""
+    return time.process_time()
+
+
 def from_micros(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 

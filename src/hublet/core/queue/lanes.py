@@ -80,24 +80,24 @@ class QuickLane:
     async def seconds_until_due(self) -> float | None:
         return await self._leases.seconds_until_due(slow=False)
 
-    async def step(self) -> bool:
-        """Run a batch in one transaction, then perhaps a suspect in one of its own."""
+    async def step(self) -> int:
+        """Run a batch in one transaction, then perhaps a suspect in one of its own; return how many."""
         size = self._settings.batch_size
         batch = await self._leases.claim(slow=False, limit=size, suspects=False)
         await self._run_together(batch)
         overdue = monotonic() - self._suspects_sought_at > _SUSPECTS_SECONDS
         if len(batch) == size and not overdue:
-            return True
+            return size
         self._suspects_sought_at = monotonic()
-        return await self._run_a_suspect() or bool(batch)
+        return await self._run_a_suspect() + len(batch)
 
-    async def _run_a_suspect(self) -> bool:
+    async def _run_a_suspect(self) -> int:
         async with self._database.read() as conn:
             if not await claims.is_suspect_due(conn):
-                return False
+                return 0
         alone = await self._leases.claim(slow=False, limit=1, suspects=True)
         await self._run_together(alone)
-        return bool(alone)
+        return len(alone)
 
     async def _run_together(self, tasks: list[Task]) -> None:
         """Run tasks in one transaction; when one of them fails, each in a savepoint of its own."""
@@ -213,17 +213,17 @@ class SlowLane:
             await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         return await self._leases.seconds_until_due(slow=True)
 
-    async def step(self) -> bool:
-        """Start as many as there is room for."""
+    async def step(self) -> int:
+        """Start as many as there is room for; return how many."""
         room = self._settings.concurrency - len(self._running)
         tasks = await self._leases.claim(slow=True, limit=room)
         if self._stopping:
-            return True  # They are not begun any more, and the worker hands them back.
+            return len(tasks)  # They are not begun any more, and the worker hands them back.
         for task in tasks:
             running = asyncio.create_task(self._run(task), name=task.kind)
             self._running[running] = task
             running.add_done_callback(self._on_done)
-        return bool(tasks)
+        return len(tasks)
 
     async def finish(self) -> None:
         """Start nothing more, and wait for what is running."""
