@@ -15,7 +15,7 @@ from hublet.repos.errors import StorageUnavailable
 from hublet.repos.git import bare_repos
 from hublet.tokens.records import TokenRole
 from outbox_events import published_events
-from people import Headers, a_token, an_organization, sign_in
+from people import Headers, a_token, an_organization, revoke, sign_in
 from repos.commits import ARepo, a_repo, file, header, ndjson
 from repositories import a_repo as a_repo_of_any_type
 from repositories import a_resource_group
@@ -329,6 +329,26 @@ async def test_an_original_that_vanishes_meanwhile_is_missing(
     response = await duplicate(client, bob)
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
+    assert (await client.get("/api/models/bob/engine")).status_code == 404
+
+
+async def test_a_token_that_is_revoked_meanwhile_leaves_no_copy(
+    client: httpx2.AsyncClient,
+    database: Database,
+    bob: Headers,
+    repo: ARepo,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copy, before = bare_repos.create_copy, folders(database)
+
+    async def revoke_first(folder: Path, *, of: Path, shas: list[str]) -> None:
+        await copy(folder, of=of, shas=shas)
+        await revoke(database, bob)
+
+    monkeypatch.setattr(bare_repos, "create_copy", revoke_first)
+
+    assert (await duplicate(client, bob)).status_code == 401
+    assert folders(database) == before
     assert (await client.get("/api/models/bob/engine")).status_code == 404
 
 

@@ -37,6 +37,7 @@ from hublet.repos.refs import store as ref_store
 from hublet.repos.usage import check_quota
 from hublet.storage.chunker import schedule_cutting
 from hublet.tokens.records import Caller
+from hublet.tokens.service import check_still_reaches
 
 log = get_logger("repos")
 
@@ -83,6 +84,8 @@ async def duplicate(
                 # The copy may have taken minutes, so the rights are checked once more.
                 source = await _get_again(conn, caller, address, source)
                 repo = replace(await _new_record(conn, caller, source, copy), id=repo.id)
+                for owner_id in (source.owner_id, repo.owner_id):
+                    await check_still_reaches(conn, caller, owner_id)
                 return await _add(conn, source, repo, content)
         except BaseException:
             await asyncio.shield(asyncio.to_thread(bare_repos.remove, work.folder))

@@ -197,8 +197,8 @@ async def find_caller(conn: Reader, value: str) -> Caller | None:
 async def check_still_reaches(conn: Reader, caller: Caller, owner_id: str) -> None:
     """Refuse a caller whose credential ended, or was cut off from this owner, since its request began.
 
-    What takes a long body asks this where it makes the content visible, as it asks for rights again. The
-    time at which a credential runs out is that of the beginning.
+    What takes long asks this in the transaction that makes the result visible, as it asks for rights
+    again. Whether the time of a credential is up counts at the beginning only.
     """
     if not await store.still_reaches(conn, caller.token, owner_id):
         raise InvalidToken
