@@ -56,8 +56,9 @@ class SoakTally:
 class SoakLoad:
     """The clients of one hub; each thing has its own pace, whatever the others do."""
 
-    def __init__(self, hub: ServedHub, token: str, folder: Path, tally: SoakTally) -> None:
-        self._port, self._token, self._folder, self._tally = hub.port, token, folder, tally
+    def __init__(self, hub: ServedHub, token: str, folder: Path) -> None:
+        self._port, self._token, self._folder = hub.port, token, folder
+        self._tally = SoakTally(parts=1, seconds=0.0)
         self._client = httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{hub.port}",
             headers={"authorization": f"Bearer {token}"},
@@ -83,7 +84,9 @@ class SoakLoad:
         await self._git("init", "-q", str(self._folder))
         await self._git("-C", str(self._folder), "commit", "-q", "--allow-empty", "-m", "First")
 
-    async def run(self, seconds: float, *, faster: float = 1.0) -> None:
+    async def run(self, tally: SoakTally, *, faster: float = 1.0) -> None:
+        """Do everything at its pace for as long as the tally lasts."""
+        self._tally, tally.began = tally, time.monotonic()
         operations: dict[str, Callable[[], Awaitable[None]]] = {
             "commit": self._commit,
             "push": self._push,
@@ -94,10 +97,14 @@ class SoakLoad:
         }
         async with asyncio.TaskGroup() as group:
             for name, operation in operations.items():
-                group.create_task(self._repeat(name, operation, seconds, PACES[name] / faster))
+                group.create_task(
+                    self._repeat(name, operation, tally.seconds, PACES[name] / faster)
+                )
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def close(self) -> None:
         await self._client.aclose()
 
     async def _repeat(

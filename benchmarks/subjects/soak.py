@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -74,6 +74,16 @@ class SoakSample:
     stolen: float
 
 
+class _Beside:
+    """What each thing took afterwards, of this hub and at the same time of a new one with the same load.
+
+    Whoever else uses the host, at one hour more than at another, slows both.
+    """
+
+    def __init__(self, *, seconds: float) -> None:
+        self.old, self.young = (SoakTally(parts=1, seconds=seconds) for _ in range(2))
+
+
 def measure(bench: Workbench) -> Iterator[Row]:
     """An hour of commits, pushes, comments, lists, jobs, streams and deliveries: what stays flat (SQLite)."""
     yield from _measure(bench, "SQLite")
@@ -89,24 +99,26 @@ def _measure(bench: Workbench, engine: Engine) -> Iterator[Row]:
     site, machine = bench.site(engine), describe_machine()
     token = run_loop(populate(site.settings()))
     tally = SoakTally(parts=PARTS, seconds=seconds)
+    young = bench.site(engine)
     endpoints = _HEALTHY + _HOLES + _SLOW
     with (
         sinking(bench.folder, endpoints=endpoints, slow=_SLOW, core=bench.cores.load) as sink,
         _serving(site) as hub,
     ):
-        samples = run_loop(_soak(site, hub, token, sink, tally, seconds=seconds))
-    if tally.failures:
-        print("\n".join(f"  {count} times {text}" for text, count in tally.failures.most_common(5)))
+        samples, beside = run_loop(_soak(site, hub, token, young, sink, tally))
+    failures = tally.failures + beside.old.failures + beside.young.failures
+    if failures:
+        print("\n".join(f"  {count} times {text}" for text, count in failures.most_common(5)))
     rows = [*_flat_rows(engine, samples), _processor_row(engine, samples)]
-    rows += _speed_rows(engine, tally)
+    rows += [*_speed_rows(engine, tally), *_beside_rows(engine, beside)]
     held = run_loop(_largest_tables(site))
     if seconds >= HOUR and engine == "SQLite":
         _write_report(rows, samples, tally, held, machine)
     else:
         print(_sizes_text(samples, tally, held))
     yield from rows
-    if tally.failures:
-        raise Spoiled(f"{tally.failures.total()} requests failed: {tally.failures.most_common(1)}")
+    if failures:
+        raise Spoiled(f"{failures.total()} requests failed: {failures.most_common(1)}")
 
 
 @contextmanager
@@ -121,17 +133,39 @@ def _serving(site: Site) -> Iterator[ServedHub]:
 
 
 async def _soak(
-    site: Site, hub: ServedHub, token: str, sink: Sink, tally: SoakTally, *, seconds: float
-) -> list[SoakSample]:
-    load = SoakLoad(hub, token, site.folder / "work", tally)
-    # Nobody listens at the last address.
-    await load.prepare([*sink.urls, f"http://127.0.0.1:{free_port()}/hook"])
-    await asyncio.to_thread(sink.make_holes, _HOLES)
-    tally.began = time.monotonic()
-    watching = asyncio.create_task(_watch(site, hub, sink, seconds=seconds))
+    site: Site, hub: ServedHub, token: str, young: Site, sink: Sink, tally: SoakTally
+) -> tuple[list[SoakSample], _Beside]:
     # A short run is there to see that all of it works.
-    await load.run(seconds, faster=1.0 if seconds >= _SLOWEST_PACE * PARTS else 5.0)
-    return await watching
+    faster = 1.0 if tally.seconds >= _SLOWEST_PACE * PARTS else 5.0
+    # Nobody listens at the last address.
+    receivers = [*sink.urls, f"http://127.0.0.1:{free_port()}/hook"]
+    async with _loading(site, hub, token) as load:
+        await load.prepare(receivers)
+        await asyncio.to_thread(sink.make_holes, _HOLES)
+        watching = asyncio.create_task(_watch(site, hub, sink, seconds=tally.seconds))
+        await load.run(tally, faster=faster)
+        samples = await watching
+        other_token = await populate(young.settings())
+        with _serving(young) as other:
+            async with _loading(young, other, other_token) as other_load:
+                await other_load.prepare(receivers)
+                beside = _Beside(seconds=tally.seconds / PARTS)
+                # What a hub loads with the first request of a kind is no part of it.
+                warm_up = SoakTally(parts=1, seconds=beside.young.seconds / 5)
+                await other_load.run(warm_up, faster=faster)
+                await asyncio.gather(
+                    load.run(beside.old, faster=faster), other_load.run(beside.young, faster=faster)
+                )
+    return samples, beside
+
+
+@asynccontextmanager
+async def _loading(site: Site, hub: ServedHub, token: str) -> AsyncIterator[SoakLoad]:
+    load = SoakLoad(hub, token, site.folder / "work")
+    try:
+        yield load
+    finally:
+        await load.close()
 
 
 async def _watch(site: Site, hub: ServedHub, sink: Sink, *, seconds: float) -> list[SoakSample]:
@@ -232,6 +266,25 @@ def _speed_rows(engine: Engine, tally: SoakTally) -> Iterator[Row]:
             goal=_AS_FAST,
             note=f"p50 {percentile(merged(parts), 0.5):.1f} ms of {tally.count(name):,}; "
             f"p99 in between {', '.join(f'{each:.0f}' for each in between)}",
+        )
+
+
+def _beside_rows(engine: Engine, beside: _Beside) -> Iterator[Row]:
+    for name in PACES:
+        if not (beside.old.count(name) and beside.young.count(name)):
+            # As above.
+            continue
+        old, young = (merged(each.latencies[name]) for each in (beside.old, beside.young))
+        yield Row(
+            subject=f"soak: {name}, p99 after it, {engine}",
+            unit="ms",
+            ours=percentile(old, 0.99),
+            other=percentile(young, 0.99),
+            other_is="a new hub at the same time",
+            ratios=(percentile(old, 0.99) / percentile(young, 0.99),),
+            goal=_AS_FAST,
+            note=f"p50 {percentile(old, 0.5):.1f} against {percentile(young, 0.5):.1f} ms; "
+            f"p90 {percentile(old, 0.9):.1f} against {percentile(young, 0.9):.1f} ms",
         )
 
 
