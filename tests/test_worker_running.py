@@ -3,7 +3,8 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -256,46 +257,79 @@ def test_the_load_is_what_the_process_used_of_late(monkeypatch: pytest.MonkeyPat
     assert found == [False, True, False, True]
 
 
-async def rounds_of_singles(
-    database: Database, monkeypatch: pytest.MonkeyPatch, *, gather_seconds: float
-) -> list[int]:
-    """Return how many events a worker took at once that were published one after the other."""
+@asynccontextmanager
+async def rounds_of_a_worker(
+    database: Database, monkeypatch: pytest.MonkeyPatch, *, is_busy: bool, gather_seconds: float
+) -> AsyncIterator[list[int]]:
+    """Run a worker; yield how many events it hands on at a time, of which one has come."""
     rounds = list[int]()
     dispatch = outbox.dispatch
 
     async def noted(conn: Connection, *, limit: int) -> int:
-        rounds.append(await dispatch(conn, limit=limit))
-        return rounds[-1]
-
-    async def wait_for(count: int) -> None:
-        while sum(rounds) < count:
-            await asyncio.sleep(0.01)
+        count = await dispatch(conn, limit=limit)
+        rounds.extend([count] if count else [])
+        return count
 
     monkeypatch.setattr(outbox, "dispatch", noted)
     monkeypatch.setattr(worker_module, "_GATHER_SECONDS", gather_seconds)
+    monkeypatch.setattr(worker_module._ProcessLoad, "is_high", lambda _: is_busy)  # noqa: SLF001 - as above
     set_grace(database, 0)
-    async with asyncio.timeout(SOON_SECONDS), running_workers(database):
-        for number in range(1, 11):
-            async with database.transaction() as conn:
-                await outbox.publish(conn, CredentialCreated(token_id="t", user_id="u", name="n"))
-            if number == 1:
-                await wait_for(1)
-        await wait_for(10)
-    return [count for count in rounds if count]
+    async with running_workers(database):
+        await publish_singly(database, 1)
+        await wait_for_sum(rounds, 1)
+        yield rounds
+
+
+async def publish_singly(database: Database, count: int) -> None:
+    for _ in range(count):
+        async with database.transaction() as conn:
+            await outbox.publish(conn, CredentialCreated(token_id="t", user_id="u", name="n"))
+
+
+async def wait_for_sum(rounds: list[int], count: int) -> None:
+    async with asyncio.timeout(SOON_SECONDS):
+        while sum(rounds) < count:
+            await asyncio.sleep(0.01)
 
 
 async def test_events_gather_while_the_process_is_busy(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module._ProcessLoad, "is_high", lambda _: True)  # noqa: SLF001 - as above
+    async with rounds_of_a_worker(
+        database, monkeypatch, is_busy=True, gather_seconds=3600
+    ) as rounds:
+        await publish_singly(database, 9)
+        await asyncio.sleep(0.2)
 
-    # The first one is handed on at once.
-    assert await rounds_of_singles(database, monkeypatch, gather_seconds=1) == [1, 9]
+        assert rounds == [1]
+
+
+async def test_what_gathered_is_handed_on(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rounds_of_a_worker(
+        database, monkeypatch, is_busy=True, gather_seconds=0.05
+    ) as rounds:
+        await publish_singly(database, 9)
+        await wait_for_sum(rounds, 10)
 
 
 async def test_events_of_a_process_that_is_not_busy_wait_for_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module._ProcessLoad, "is_high", lambda _: False)  # noqa: SLF001 - as above
+    async with rounds_of_a_worker(
+        database, monkeypatch, is_busy=False, gather_seconds=3600
+    ) as rounds:
+        await publish_singly(database, 9)
+        await wait_for_sum(rounds, 10)
 
-    assert sum(await rounds_of_singles(database, monkeypatch, gather_seconds=3600)) == 10
+
+async def test_a_step_that_found_many_is_followed_by_no_rest(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "_FEW", 0)
+    async with rounds_of_a_worker(
+        database, monkeypatch, is_busy=True, gather_seconds=3600
+    ) as rounds:
+        await publish_singly(database, 9)
+        await wait_for_sum(rounds, 10)
