@@ -10,7 +10,6 @@ import os
 import re
 import socket
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from hublet.core import ids
@@ -45,20 +44,17 @@ def load_folder_id(folder: Path) -> str:
     path = folder / FOLDER_ID_FILE
     if (found := _read_id(path)) is None:
         folder.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{FOLDER_ID_FILE}.{ids.random_bytes(8).hex()}")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{ids.random_bytes(16).hex()}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            # What stands there is no id: half of a file, from a disk that was full.
-            path.unlink()
-        # A link never replaces, as a rename would: the id of a faster process stays.
-        with suppress(FileExistsError):
-            path.hardlink_to(new)
-        new.unlink()
-        found = _read_id(path)
-    assert found is not None  # noqa: S101 - the file was written a moment ago.
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            # Those who come at the same time wait here, and find what this one has written.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if (found := _id_in(file.read())) is None:
+                found = ids.random_bytes(16).hex()
+                # What stands there is no id: half of a file, from a disk that was full.
+                file.seek(0)
+                file.truncate()
+                file.write(f"{found}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
     return found
 
 
@@ -77,7 +73,11 @@ def claim_upkeep(folder: Path, *, every_seconds: float) -> bool:
 
 def _read_id(path: Path) -> str | None:
     try:
-        text = path.read_text("ascii", errors="replace").strip()
+        return _id_in(path.read_bytes())
     except FileNotFoundError:
         return None
+
+
+def _id_in(content: bytes) -> str | None:
+    text = content.decode("ascii", errors="replace").strip()
     return text if _ID.fullmatch(text) else None

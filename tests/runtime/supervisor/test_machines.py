@@ -1,6 +1,8 @@
 """Jobs on several machines, each with a data folder of its own, on one database."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -380,6 +382,25 @@ def test_the_id_of_a_folder_moves_with_it(tmp_path: Path) -> None:
 
     assert load_folder_id(tmp_path / "new") == before
     assert (tmp_path / "new" / FOLDER_ID_FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("before", [None, b"half of an i"])
+def test_processes_that_start_together_find_one_id(tmp_path: Path, before: bytes | None) -> None:
+    for number in range(50):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if before is not None:
+            (folder / FOLDER_ID_FILE).write_bytes(before)
+        together = threading.Barrier(4)
+
+        def load(folder: Path = folder, together: threading.Barrier = together) -> str:
+            together.wait()
+            return load_folder_id(folder)
+
+        with ThreadPoolExecutor(4) as pool:
+            found = {each.result() for each in [pool.submit(load) for _ in range(4)]}
+
+        assert found == {(folder / FOLDER_ID_FILE).read_text().strip()}
 
 
 def test_two_hosts_with_one_folder_are_two_machines(database: Database) -> None:
