@@ -1,14 +1,16 @@
 """Child processes: started, waited for, and ended by their id however a run ends."""
 
+import fcntl
 import http.client
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ COMMANDS = Path(sys.executable).parent
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 15.0
 _PAUSE_SECONDS = 0.002
+# Below those that the system gives to whoever takes any.
+_FIRST_PORT, _PORTS = 20_000, 12_000
 
 
 def clean_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -79,10 +83,26 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port that nobody listens on, and that nobody on this machine is given soon again.
+
+    It is for a program that is told its port before it listens: one of those that the system gives to
+    whoever takes any may be taken meanwhile.
+    """
+    with (Path(tempfile.gettempdir()) / f"hublet-ports-{os.getuid()}").open("a+") as last:
+        fcntl.flock(last, fcntl.LOCK_EX)
+        last.seek(0)
+        port = _next_free(int(last.read() or _FIRST_PORT))
+        last.truncate(0)
+        last.write(str(port))
+    return port
+
+
+def _next_free(port: int) -> int:
+    for _ in range(_PORTS):
+        port = _FIRST_PORT + (port + 1 - _FIRST_PORT) % _PORTS
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("No port is free.")
 
 
 def wait_until_it_answers(

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from benchmarks.processes import free_port
+
 from balancer import Balancer, balancing
-from free_ports import free_port
 from object_storage import CREDENTIALS, ObjectStorage
 from processes import HUBLET, READY_SECONDS, Place, Process, Server, started, wait_until
 

@@ -6,7 +6,7 @@ import sysconfig
 import time
 from pathlib import Path
 
-from free_ports import free_port
+from benchmarks.processes import free_port
 
 ACCESS_KEY = "hublet"
 SECRET_KEY = "of-the-tests-only"

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from benchmarks.processes import free_port
+
 from acceptance.output_matching import OutputMatcher
 from acceptance.terminals import Terminal, a_terminal
 from acceptance.transcripts import FIRST_TERMINAL, Step, Transcript, files_of, transcripts_of
-from free_ports import free_port
 from hublet.testing import Browser
 from patience import SOON_SECONDS
 from processes import clean_environment

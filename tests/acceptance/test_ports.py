@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx2
 import pytest
+from benchmarks.processes import free_port
 
 from acceptance.test_jobs import Person, ada
-from free_ports import free_port
 from patience import SOON_SECONDS
 from processes import Place, run_hublet, serving, wait_until
 

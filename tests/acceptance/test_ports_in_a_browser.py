@@ -1,11 +1,11 @@
 """The port of a job in a real Chromium: a person signs in at the hub, and is in."""
 
+from benchmarks.processes import free_port
 from playwright.sync_api import expect
 
 from acceptance.test_jobs import Person
 from acceptance.test_ports import Site
 from browsers import chromium_browser, needs_chromium
-from free_ports import free_port
 from processes import Place, run_hublet, serving
 
 pytestmark = needs_chromium

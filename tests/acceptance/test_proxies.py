@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from benchmarks.processes import free_port
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -18,7 +19,6 @@ from cryptography.x509.oid import NameOID
 
 from acceptance.test_ports import SERVER
 from faults.content import commit, content_of, create_repo, first_person
-from free_ports import free_port
 from oci_images import needed
 from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.processes import free_port
 
 from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
-from free_ports import free_port
 from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
 from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify

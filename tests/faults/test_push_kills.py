@@ -11,10 +11,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from benchmarks.processes import free_port
 
 from cluster import Node, beside, copy_keys
 from faults.forked_hubs import ForkServer
-from free_ports import free_port
 from object_storage import CREDENTIALS
 from patience import SOON_SECONDS
 from processes import Place, clean_environment

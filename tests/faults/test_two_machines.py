@@ -13,9 +13,9 @@ from typing import Any
 import asyncssh
 import httpx2
 import pytest
+from benchmarks.processes import free_port
 
 from faults.content_events import with_database
-from free_ports import free_port
 from gateway.ssh.guests import Key, register
 from hublet.core.database import Database
 from patience import SOON_SECONDS

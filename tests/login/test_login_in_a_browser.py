@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from benchmarks.processes import free_port
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from browsers import chromium_browser, needs_chromium
-from free_ports import free_port
 from processes import Place, Server, run_hublet, serving
 
 pytestmark = needs_chromium
