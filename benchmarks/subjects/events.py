@@ -22,6 +22,7 @@ EVENTS = 5_000
 _EVENTS_PER_COMMIT = 50
 _IDLE_EVENTS = 200
 _IDLE_PAUSE_SECONDS = 0.01
+_SETTLE_SECONDS = 0.5
 _LONGEST_SECONDS = 120.0
 _DONE_CHANNEL = "benchmark"
 
@@ -88,6 +89,8 @@ async def _figures(
     async with opened(settings) as database, _working(database):
         await _all_done(database)
         rates = [await _rate(database, event) for _ in range(rounds)]
+        # Until a worker does not take itself for busy any more.
+        await asyncio.sleep(_SETTLE_SECONDS)
         waits = [await _wait_when_idle(database, event) for _ in range(_IDLE_EVENTS)]
     return rates, waits
 
