@@ -304,32 +304,25 @@ async def test_events_gather_while_the_process_is_busy(
         assert rounds == [1]
 
 
-async def test_what_gathered_is_handed_on(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("is_busy", "few", "gather_seconds"),
+    [
+        pytest.param(True, 10, 0.05, id="after the rest"),
+        pytest.param(False, 10, 3600, id="a process that is not busy"),
+        pytest.param(True, 0, 3600, id="after a step that found many"),
+    ],
+)
+async def test_events_are_handed_on(
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_busy: bool,
+    few: int,
+    gather_seconds: float,
 ) -> None:
+    monkeypatch.setattr(worker_module, "_FEW", few)
     async with rounds_of_a_worker(
-        database, monkeypatch, is_busy=True, gather_seconds=0.05
-    ) as rounds:
-        await publish_singly(database, 9)
-        await wait_for_sum(rounds, 10)
-
-
-async def test_events_of_a_process_that_is_not_busy_wait_for_nothing(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with rounds_of_a_worker(
-        database, monkeypatch, is_busy=False, gather_seconds=3600
-    ) as rounds:
-        await publish_singly(database, 9)
-        await wait_for_sum(rounds, 10)
-
-
-async def test_a_step_that_found_many_is_followed_by_no_rest(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker_module, "_FEW", 0)
-    async with rounds_of_a_worker(
-        database, monkeypatch, is_busy=True, gather_seconds=3600
+        database, monkeypatch, is_busy=is_busy, gather_seconds=gather_seconds
     ) as rounds:
         await publish_singly(database, 9)
         await wait_for_sum(rounds, 10)
